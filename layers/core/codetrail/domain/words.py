@@ -22,13 +22,18 @@ def split_identifier(name: str) -> list[str]:
     return [part.lower() for part in _PART.findall(unicodedata.normalize("NFKC", name))]
 
 
+def runs(text: str) -> Iterator[str]:
+    """Yield each identifier of *text* as it is written, dotted ones in one piece."""
+    for match in _RUN.finditer(text if text.isascii() else unicodedata.normalize("NFKC", text)):
+        yield match.group()
+
+
 def words(text: str) -> Iterator[tuple[str, bool]]:
     """Yield (word, whole) for *text*: each identifier whole and lowercased, then its parts when it has several.
 
     `whole` is False for a part. CJK runs come as overlapping bigrams, each whole.
     """
-    for match in _RUN.finditer(unicodedata.normalize("NFKC", text)):
-        run = match.group()
+    for run in runs(text):
         if _CJK.search(run):
             yield from ((piece, True) for piece in _bigrams(run))
             continue
@@ -46,7 +51,9 @@ def has_word(text: str) -> bool:
 
 
 def _bigrams(run: str) -> Iterator[str]:
-    for piece in re.findall(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+|[^\W_]", run):
+    for piece in re.findall(
+        r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+|[^\W_]", run
+    ):
         if len(piece) == 1:
             yield piece.lower()
         else:
