@@ -1,9 +1,9 @@
 """Text to terms: what the index counts and what a question looks up, by the same rules.
 
-A term is a stem. An identifier of several words gives itself whole, each dotted segment that has several words of
-its own, and its parts; two neighbouring words give a pair, written with one space between (`random uuid`), which
-no single word can hold. Function words are dropped, in an identifier as well as in prose, and do not
-part their neighbours: `version of a uuid` holds the pair `version uuid`.
+A term is a stem. An identifier of several words gives itself whole, each dotted segment that has several
+words of its own, and its parts; two neighbouring words give a pair, written with one space between (`random
+uuid`), which no single word can hold. Function words are dropped, in an identifier as well as in prose, and
+do not part their neighbours: `version of a uuid` holds the pair `version uuid`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,17 +27,16 @@ _MAX_REMEMBERED = 200_000
 
 # English words that carry grammar and no subject. Words that programs are made of ("get", "new", "all",
 # "first", "last", "up", "down", "out", "set") are not here.
-FUNCTION_WORDS = frozenset(
-    """
-    a about an and any are aren as at be because been being both but by can cannot could couldn did didn do does
-    doesn doing don each either else every few for from had hadn has hasn have haven having he her here hers him his
-    how i if in into is isn it its itself just let ll may me might more most much must my neither no nor not of
-    off on once one or other our ours own per rather re s same shall she should shouldn since so some such t than
-    that the their theirs them then there these they this those though through thus to too us ve very via was wasn
-    we were weren what whatever when where whether which while who whom whose why will with within without won would
-    wouldn yet you your yours
-    """.split()
-)
+_FUNCTION_WORDS = """
+a about an and any are aren as at be because been being both but by can cannot could couldn did didn do
+does doesn doing don each either else every few for from had hadn has hasn have haven having he her here
+hers him his how i if in into is isn it its itself just let ll may me might more most much must my
+neither no nor not of off on once one or other our ours own per rather re s same shall she should
+shouldn since so some such t than that the their theirs them then there these they this those though
+through thus to too us ve very via was wasn we were weren what whatever when where whether which while
+who whom whose why will with within without won would wouldn yet you your yours
+"""
+FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 
 Stems = Callable[[Sequence[str]], Sequence[str]]
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 _RUN = re.compile(r"[^\W_]+(?:[_.][^\W_]+)*|[^\W_]+")
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_A-Za-z]+")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+_CJK_OR_REST = re.compile(_CJK.pattern + r"|[^\W_]")
 
 # Longer than any identifier a person asks for; a base64 run is one word and never worth a posting.
 MAX_WORD_CHARACTERS = 64
@@ -29,7 +30,7 @@ def runs(text: str) -> Iterator[str]:
 
 
 def words(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield (word, whole) for *text*: each identifier whole and lowercased, then its parts when it has several.
+    """Yield (word, whole) for *text*: each identifier whole, lowercased, then its parts if it has several.
 
     `whole` is False for a part. CJK runs come as overlapping bigrams, each whole.
     """
@@ -51,9 +52,7 @@ def has_word(text: str) -> bool:
 
 
 def _bigrams(run: str) -> Iterator[str]:
-    for piece in re.findall(
-        r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+|[^\W_]", run
-    ):
+    for piece in _CJK_OR_REST.findall(run):
         if len(piece) == 1:
             yield piece.lower()
         else:
