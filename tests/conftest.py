@@ -1,0 +1,40 @@
+"""What many tests share: a fresh migrated database, as a URL, a raw connection, or the product's own."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from psycopg.rows import TupleRow
+
+from codetrail.adapters.postgres.connection import Database
+from tests.support.database import DatabaseServer, open_database
+
+
+@pytest.fixture(scope="session")
+def database_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DatabaseServer]:
+    server = DatabaseServer(tmp_path_factory.mktemp("postgres"))
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def database_url(database_server: DatabaseServer) -> Iterator[str]:
+    """A fresh, migrated database of this test alone."""
+    with database_server.fresh() as url:
+        yield url
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    """The product's own connection to the fresh database."""
+    database = open_database(database_url)
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def connection(database_url: str) -> Iterator[psycopg.Connection[TupleRow]]:
+    """A connection beside the product's, to look at rows from outside."""
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        yield connection
