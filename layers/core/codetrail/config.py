@@ -17,7 +17,7 @@ class SettingError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """Where Postgres is. With an empty `url`, RDS IAM authentication: a signed token in place of a password."""
+    """Where Postgres is. With an empty `url`: RDS IAM authentication, a signed token for a password."""
 
     url: str = field(repr=False)
     host: str = ""
@@ -88,9 +88,13 @@ def database() -> Database:
     if url:
         return Database(url=url, statement_timeout_ms=timeout)
     return Database(
-        url="", host=_required("DATABASE_HOST"), name=_required("DATABASE_NAME"), user=_required("DATABASE_USER"),
-        region=_required("AWS_REGION"), statement_timeout_ms=timeout,
-    )  # fmt: skip
+        url="",
+        host=_required("DATABASE_HOST"),
+        name=_required("DATABASE_NAME"),
+        user=_required("DATABASE_USER"),
+        region=_required("AWS_REGION"),
+        statement_timeout_ms=timeout,
+    )
 
 
 @cache
@@ -119,12 +123,22 @@ def admission() -> Admission:
 def embedding() -> Embedding:
     """Read EMBED_PROVIDER, EMBED_MODEL, EMBED_DIM and OLLAMA_URL."""
     provider = _choice("EMBED_PROVIDER", "onnx", ("onnx", "ollama", "bedrock", "fake"))
-    model = {"onnx": "all-MiniLM-L6-v2-int8", "ollama": "nomic-embed-text", "bedrock": "amazon.titan-embed-text-v2:0", "fake": "fake"}
+    model = {
+        "onnx": "all-MiniLM-L6-v2-int8",
+        "ollama": "nomic-embed-text",
+        "bedrock": "amazon.titan-embed-text-v2:0",
+        "fake": "fake",
+    }
     width = {"onnx": 384, "ollama": 768, "bedrock": 512, "fake": 256}
     dimension = _integer("EMBED_DIM", width[provider], 1, 4096)
     if dimension not in (256, 384, 512, 768, 1024):
         raise SettingError(f"EMBED_DIM: {dimension} has no table; it may be 256, 384, 512, 768 or 1024")
-    return Embedding(provider, _text("EMBED_MODEL", model[provider]), dimension, _text("OLLAMA_URL", "http://localhost:11434"))
+    return Embedding(
+        provider,
+        _text("EMBED_MODEL", model[provider]),
+        dimension,
+        _text("OLLAMA_URL", "http://localhost:11434"),
+    )
 
 
 @cache
@@ -133,7 +147,9 @@ def retrieval() -> Retrieval:
     floor = _text("ANSWER_SCORE_FLOOR", "")
     value = _number("ANSWER_SCORE_FLOOR", floor, -1.0, 1.0) if floor else None
     mode = Mode(_choice("RETRIEVAL_MODE", "hybrid", tuple(Mode)))
-    return Retrieval(mode, value, _integer("ANSWER_MAX_SPANS", 5, 1, 50), _integer("ANSWER_MAX_CHARS", 8_000, 100, 200_000))
+    return Retrieval(
+        mode, value, _integer("ANSWER_MAX_SPANS", 5, 1, 50), _integer("ANSWER_MAX_CHARS", 8_000, 100, 200_000)
+    )
 
 
 @cache

@@ -49,9 +49,16 @@ class Citation:
     def of(cls, revision: Revision, span: Span) -> "Citation":
         """Cite *span* of *revision*."""
         return cls(
-            repo_id=revision.repo_id, remote=revision.remote, commit=revision.commit, ref=revision.ref,
-            path=span.path, start_line=span.start_line, end_line=span.end_line, digest=span.digest, length=span.length,
-        )  # fmt: skip
+            repo_id=revision.repo_id,
+            remote=revision.remote,
+            commit=revision.commit,
+            ref=revision.ref,
+            path=span.path,
+            start_line=span.start_line,
+            end_line=span.end_line,
+            digest=span.digest,
+            length=span.length,
+        )
 
     @property
     def check(self) -> str:
@@ -74,7 +81,7 @@ class Marked:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An extractive answer or a refusal, over what was found. `dropped` counts whole spans that did not fit."""
+    """An extractive answer or a refusal, over what was found. `dropped`: whole spans that did not fit."""
 
     found: Found
     floor: Floor
@@ -107,8 +114,8 @@ def _blob_argument(commit: str, path: bytes) -> str:
     return f"p=$(printf '{octal}.'); git cat-file blob \"{commit}:${{p%.}}\""
 
 
-# host: (blob part, line fragment). GitLab and Bitbucket differ; a forge that is not here gets no link, since a
-# guessed address that answers 404 reads as "the code is gone".
+# host: (page, line fragment). A forge that is not here gets no link, since a guessed address that answers 404
+# reads as "the code is gone".
 _FORGES = {
     "github.com": ("{remote}/blob/{commit}/{path}", "#L{start}-L{end}"),
     "codeberg.org": ("{remote}/src/commit/{commit}/{path}", "#L{start}-L{end}"),
@@ -134,7 +141,10 @@ def staleness_note(revision: Revision, now: datetime) -> str:
     correct = f"Correct at commit {revision.commit[:7]}, indexed {age} ago."
     if revision.newer_commit and revision.newer_indexed_at:
         newer = _age((now - revision.newer_indexed_at).total_seconds())
-        return f"{correct} {revision.ref} has since been indexed here at commit {revision.newer_commit[:7]}, {newer} ago."
+        since = (
+            f"{revision.ref} has since been indexed here at commit {revision.newer_commit[:7]}, {newer} ago."
+        )
+        return f"{correct} {since}"
     return f"{correct} codetrail has not checked whether {revision.ref} has moved since."
 
 

@@ -54,10 +54,18 @@ class FailureReason(StrEnum):
 
 
 SENTENCES: dict[FailureReason, str] = {
-    FailureReason.NOT_FOUND: "There is no public repository at this address: check the spelling, and that it is not private.",
-    FailureReason.MOVED: "The host answered with a redirect: the repository was renamed or moved. Submit its new address.",
-    FailureReason.REF_NOT_FOUND: "The repository has no branch or tag of this name. Names are matched whole, letter case included.",
-    FailureReason.REF_AMBIGUOUS: "This name is both a branch and a tag. Ask for refs/heads/NAME or refs/tags/NAME.",
+    FailureReason.NOT_FOUND: (
+        "There is no public repository at this address: check the spelling, and that it is not private."
+    ),
+    FailureReason.MOVED: (
+        "The host answered with a redirect: the repository was renamed or moved. Submit its new address."
+    ),
+    FailureReason.REF_NOT_FOUND: (
+        "The repository has no branch or tag of this name. Names are matched whole, letter case included."
+    ),
+    FailureReason.REF_AMBIGUOUS: (
+        "This name is both a branch and a tag. Ask for refs/heads/NAME or refs/tags/NAME."
+    ),
     FailureReason.EMPTY: "The repository is empty: it has no commit to index yet.",
     FailureReason.TOO_MANY_REFS: "The repository advertises more refs than codetrail reads.",
     FailureReason.TOO_LARGE: "The repository is over the size cap.",

@@ -42,7 +42,9 @@ class Span:
     test: bool  # in a test, example or benchmark file
 
 
-def span_id(repo_id: str, path: str, kind: Kind, symbol: str, start_line: int, end_line: int, start_byte: int) -> str:
+def span_id(
+    repo_id: str, path: str, kind: Kind, symbol: str, start_line: int, end_line: int, start_byte: int
+) -> str:
     """Return 16 hex digits that are the same each time the same commit is indexed by the same rules."""
     key = "\0".join([repo_id, path, kind, symbol, str(start_line), str(end_line), str(start_byte)])
     return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]

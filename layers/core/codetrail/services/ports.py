@@ -84,7 +84,9 @@ class RepoStore(Protocol):
     def used(self, repo_id: str) -> None:
         """Wind the clock of the last use; writes at most once a minute a repository."""
 
-    def list(self, *, remote: str | None, ref: str | None, after: tuple[datetime, str] | None, limit: int) -> list[Revision]:
+    def list(
+        self, *, remote: str | None, ref: str | None, after: tuple[datetime, str] | None, limit: int
+    ) -> list[Revision]:
         """Newest first by (indexed_at, repo_id), after the given place."""
 
     def span(self, revision: Revision, span_id: str) -> Span:
@@ -142,7 +144,16 @@ class LoadStore(Protocol):
     def missing(self, model: str, dimension: int, keys: Sequence[bytes]) -> set[int]:
         """Positions of the cache keys that have no vector yet."""
 
-    def store(self, revision: int, kind: BatchKind, rows: Sequence[Row], *, dimension: int, keys: Sequence[bytes], fresh: dict[bytes, Vector]) -> None:
+    def store(
+        self,
+        revision: int,
+        kind: BatchKind,
+        rows: Sequence[Row],
+        *,
+        dimension: int,
+        keys: Sequence[bytes],
+        fresh: dict[bytes, Vector],
+    ) -> None:
         """Write the rows of one batch, vectors copied from the cache; a row that is there stays as it is."""
 
     def publish(self, revision: int, manifest: Manifest, job_id: str, attempt: int) -> bool:
@@ -156,7 +167,9 @@ class Artifacts(Protocol):
     def sealed(self, repo_id: str, fingerprint: str) -> tuple[str, str, Manifest] | None:
         """(key, sha256, manifest) of a sealed artifact, or None."""
 
-    def put_batch(self, repo_id: str, fingerprint: str, attempt: str, number: int, kind: BatchKind, rows: Iterable[Row]) -> BatchEntry:
+    def put_batch(
+        self, repo_id: str, fingerprint: str, attempt: str, number: int, kind: BatchKind, rows: Iterable[Row]
+    ) -> BatchEntry:
         """Write one batch under the attempt's own prefix."""
 
     def seal(self, manifest: Manifest) -> tuple[str, str, Manifest]:
