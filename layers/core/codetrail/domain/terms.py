@@ -43,12 +43,13 @@ Stems = Callable[[Sequence[str]], Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """One identifier, read: its terms with their weights, and the words that pair with their neighbours."""
+    """One identifier, read: its terms with their weights, and its smallest words in order."""
 
     terms: tuple[tuple[str, float], ...]
     function_terms: tuple[tuple[str, float], ...]
     words: tuple[str, ...]
     function_free: tuple[str, ...]
+    pairs: bool
 
 
 class TermReader:
@@ -70,6 +71,9 @@ class TermReader:
             if keep_function_words:
                 for term, weight in read.function_terms:
                     counts[term] = counts.get(term, 0.0) + weight
+            if not read.pairs:
+                before = ""
+                continue
             for word in read.words if keep_function_words else read.function_free:
                 pair = f"{before} {word}"
                 if before and _fits(pair):
@@ -87,9 +91,9 @@ class TermReader:
     def name(self, symbol: str) -> tuple[str, ...]:
         """Return the distinct stems of the words of a name, in order, without function words unless it has no
         other: what the mass of a name and a question's share of it are summed over."""
-        parts = split_identifier(symbol)
-        told = [part for part in parts if part not in FUNCTION_WORDS] or parts
-        return tuple(dict.fromkeys(stem for stem in self._stems(told) if _fits(stem)))
+        read = list(self._read(symbol))
+        told = [word for run in read for word in run.function_free]
+        return tuple(dict.fromkeys(told or [word for run in read for word in run.words]))
 
     def _read(self, text: str) -> Iterator[_Read]:
         for count, run in enumerate(runs(text)):
@@ -103,26 +107,26 @@ class TermReader:
             yield read
 
     def _read_run(self, run: str) -> _Read:
-        found = [(word, 1.0 if whole else PART_WEIGHT, whole) for word, whole in words(run)]
-        parts = [word for word, _, whole in found if not whole]
-        several = bool(parts)
-        if several and "." in run:
+        found = [(word, 1.0 if whole else PART_WEIGHT) for word, whole in words(run)]
+        parts = [word for word, whole in words(run) if not whole]
+        smallest = parts or [word for word, _ in found]
+        if parts and "." in run:
             segments = [segment for segment in run.split(".") if len(split_identifier(segment)) > 1]
-            found += [(segment.lower(), PART_WEIGHT, True) for segment in segments]
-        plain = [word for word, _, _ in found] if len(found) == 1 else []
-        pairing = parts if several else plain  # bigrams of CJK overlap already, and do not pair
-        stems = self._stems([word for word, _, _ in found] + pairing)
-        weighted = [
-            (stem, weight, word in FUNCTION_WORDS)
-            for stem, (word, weight, _) in zip(stems, found, strict=False)
-            if _fits(stem)
+            found += [(segment.lower(), PART_WEIGHT) for segment in segments]
+        stems = self._stems([word for word, _ in found] + smallest)
+        terms: tuple[list[tuple[str, float]], list[tuple[str, float]]] = ([], [])
+        for stem, (word, weight) in zip(stems, found, strict=False):
+            if _fits(stem):
+                terms[word in FUNCTION_WORDS].append((stem, weight))
+        atoms = [
+            (stem, word) for stem, word in zip(stems[len(found) :], smallest, strict=True) if _fits(stem)
         ]
-        neighbours = list(zip(stems[len(found) :], pairing, strict=True))
         return _Read(
-            terms=tuple((stem, weight) for stem, weight, function in weighted if not function),
-            function_terms=tuple((stem, weight) for stem, weight, function in weighted if function),
-            words=tuple(stem for stem, _ in neighbours),
-            function_free=tuple(stem for stem, word in neighbours if word not in FUNCTION_WORDS),
+            terms=tuple(terms[False]),
+            function_terms=tuple(terms[True]),
+            words=tuple(stem for stem, _ in atoms),
+            function_free=tuple(stem for stem, word in atoms if word not in FUNCTION_WORDS),
+            pairs=bool(parts) or len(found) == 1,  # CJK comes as bigrams, which are pairs already
         )
 
 

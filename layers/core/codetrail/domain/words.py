@@ -24,9 +24,16 @@ def split_identifier(name: str) -> list[str]:
 
 
 def runs(text: str) -> Iterator[str]:
-    """Yield each identifier of *text* as it is written, dotted ones in one piece."""
+    """Yield each identifier of *text* as it is written: dotted ones in one piece, or, when that is too long,
+    in the pieces that are not."""
     for match in _RUN.finditer(text if text.isascii() else unicodedata.normalize("NFKC", text)):
-        yield match.group()
+        run = match.group()
+        if len(run) <= MAX_WORD_CHARACTERS or _CJK.search(run):
+            yield run
+            continue
+        for segment in run.split("."):
+            pieces = [segment] if len(segment) <= MAX_WORD_CHARACTERS else segment.split("_")
+            yield from (piece for piece in pieces if piece and len(piece) <= MAX_WORD_CHARACTERS)
 
 
 def words(text: str) -> Iterator[tuple[str, bool]]:
@@ -37,8 +44,6 @@ def words(text: str) -> Iterator[tuple[str, bool]]:
     for run in runs(text):
         if _CJK.search(run):
             yield from ((piece, True) for piece in _bigrams(run))
-            continue
-        if len(run) > MAX_WORD_CHARACTERS:
             continue
         parts = [part.lower() for part in _PART.findall(run)]
         yield run.lower(), True
