@@ -50,6 +50,11 @@ def span_id(
     return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
+def names(symbol: str) -> list[str]:
+    """Return the qualified names that a symbol stands for: both, for the `Low, High` of two constants."""
+    return [name for name in symbol.split(", ") if name]
+
+
 def embedded_text(path: str, symbol: str, text: str) -> str:
     """Return what stands for a span before the embedder: path, symbol, the symbol's words, then its lines.
 

@@ -247,7 +247,8 @@ class FetchedCheckout(Checkout, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A span before it is numbered: whole lines of a file, by byte range."""
+    """A span before it is numbered: whole lines of a file, by byte range. `symbol` may hold several names
+    (`span.names` takes it apart)."""
 
     kind: str
     symbol: str
@@ -261,6 +262,7 @@ class Chunked:
 
     pieces: tuple[Piece, ...]
     reason: str | None = None
+    blanks: tuple[tuple[int, int], ...] = ()  # doc comments to make blank in the texts (STRIP_DOC_COMMENTS)
 
 
 class Chunker(Protocol):
