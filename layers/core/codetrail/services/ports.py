@@ -178,8 +178,9 @@ class Artifacts(Protocol):
     def read_manifest(self, key: str, sha256: str) -> Manifest:
         """Raises ArtifactRejected when it is not that manifest or breaks a bound."""
 
-    def read_batch(self, entry: BatchEntry) -> list[Row]:
-        """The rows of a batch. Raises ArtifactRejected for anything that the manifest does not promise."""
+    def read_batch(self, manifest: Manifest, number: int) -> list[Row]:
+        """The rows of batch *number* of *manifest*, by whose counts they are bounded. Raises ArtifactRejected
+        for anything that the manifest does not promise."""
 
     def discard(self, key: str) -> None:
         """Remove a manifest that was rejected, so that the next attempt writes a new artifact."""
