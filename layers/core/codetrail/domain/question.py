@@ -1,0 +1,79 @@
+"""A question, read: the terms it is looked up by, and the words of it that may be a symbol's name."""
+
+import re
+from dataclasses import dataclass
+
+from codetrail.domain.search import MAX_QUERY_TERMS
+from codetrail.domain.terms import FUNCTION_WORDS, TermReader
+from codetrail.domain.words import runs
+
+# Words that ask and name nothing, and what people call a declaration when they ask for one.
+_ASKING_WORDS = """
+ask asks call called calls code constant define defined defines definition describe declaration declared
+describes display does exactly explain explains find function functions give got happen happening happens
+help implementation implemented implements kind know locate located look mean meaning means method methods
+module need package please point purpose responsible see show shows struct tell type types understand use
+used uses using variable want way ways word words work working works
+"""
+ASKING_WORDS = frozenset(_ASKING_WORDS.split())
+
+_TEST_STEMS = frozenset(("test", "spec", "exampl", "benchmark", "fixtur"))
+
+# `Bytes::from`, `Parser#parse` and `p->next` are written with a dot here, as symbols are.
+_JOINTS = re.compile(r"(?<=\w)(?:::|#|->)(?=[^\W\d_])")
+_CAMEL = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2,}[a-z]")
+_CAPITALS = re.compile(r"[A-Z][A-Z0-9]+")
+
+Forms = tuple[str, ...]
+"""A word as written, then without its leading segments: `a.b.c`, `b.c`, `c`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question. Forms keep their letter case, which tells a name from a word."""
+
+    text: str
+    terms: dict[str, float]  # stems and pairs of stems, with their weights
+    lead: Forms  # the first word that is neither a function word nor one of asking; empty when there is none
+    words: tuple[Forms, ...]  # all such words, in order
+    code: tuple[Forms, ...]  # those of them that look like code
+    tests: bool  # it asks for tests, examples or benchmarks
+
+    @classmethod
+    def read(cls, text: str, reader: TermReader) -> "Question":
+        """Read *text* by the rules of the index."""
+        terms = dict(list(reader.question(text).items())[:MAX_QUERY_TERMS])
+        written = _JOINTS.sub(".", text)
+        found = [run for at, run in enumerate(runs(written)) if not _asks(run, first=at == 0)]
+        words = tuple(_forms(run) for run in dict.fromkeys(found[:MAX_QUERY_TERMS]))
+        return cls(
+            text=text,
+            terms=terms,
+            lead=words[0] if words else (),
+            words=words,
+            code=tuple(forms for forms in words if _looks_like_code(forms[0], written)),
+            tests=not _TEST_STEMS.isdisjoint(terms),
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every form, casefolded: what the name arm looks up."""
+        return tuple(dict.fromkeys(form.casefold() for forms in self.words for form in forms))
+
+
+def _asks(run: str, *, first: bool) -> bool:
+    # Only a question's first word is capitalised by grammar: in "what does With do", With is a name.
+    word = run.lower() if first else run
+    return word in FUNCTION_WORDS or word in ASKING_WORDS
+
+
+def _forms(run: str) -> Forms:
+    segments = run.split(".")
+    return tuple(".".join(segments[at:]) for at in range(len(segments)))
+
+
+def _looks_like_code(run: str, text: str) -> bool:
+    if "." in run or "_" in run or _CAMEL.search(run) or _CAPITALS.fullmatch(run):
+        return True
+    # Called with parentheses, or quoted as code.
+    return f"{run}(" in text or f"`{run}`" in text
