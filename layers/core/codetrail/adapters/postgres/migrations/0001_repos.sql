@@ -29,18 +29,20 @@ create table revisions (
     files_with_spans integer not null default 0,
     average_length  real not null,
     coverage        jsonb not null,
+    job_order       bigint not null default 0,  -- of the last job that published it
     created_at      timestamptz not null default now(),
     published_at    timestamptz,
     unique (repo_id, fingerprint, model)
 );
 alter table repos add foreign key (current_revision) references revisions deferrable initially deferred;
 
--- What a ref named when it was last indexed here.
+-- What a ref named when it was last indexed here; (job_order, attempt) never goes back.
 create table refs (
     remote_key text collate "C" not null,
     ref        text collate "C" not null,
     repo_id    text collate "C" not null references repos on delete cascade,
     job_order  bigint not null,
+    attempt    integer not null,
     indexed_at timestamptz not null default now(),
     primary key (remote_key, ref)
 );

@@ -9,9 +9,10 @@ create table files (
     outcome  text not null,
     reason   text,
     spans    integer not null,
-    dropped  integer not null,
-    primary key (revision, path)
+    dropped  integer not null
 );
+-- By digest, since a path may be longer than a B-tree's key.
+create unique index files_by_path on files (revision, md5(path));
 
 create table spans (
     revision   bigint not null references revisions on delete cascade,
