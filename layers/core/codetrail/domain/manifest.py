@@ -17,6 +17,13 @@ from codetrail.domain.span import Span
 SPANS_PER_BATCH = 128
 POSTINGS_PER_BATCH = 2_000
 FILES_PER_BATCH = 2_000
+NAMES_PER_BATCH = 2_000
+# A batch is closed before its texts and arrays pass this, unless one row alone does.
+BYTES_PER_BATCH = 4 * 1_048_576
+
+# An index entry of Postgres ends at 2,704 bytes, and a path is one.
+MAX_PATH_BYTES = 2_000
+MAX_SYMBOL_BYTES = 1_000
 
 
 class BatchKind(StrEnum):
