@@ -1,6 +1,6 @@
 """The outside world, as the services need it: one protocol for each outside thing."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from codetrail.domain.job import IndexJob, Job, JobEvent, LoadBatch, Published
+from codetrail.domain.job import FailureReason, IndexJob, Job, JobEvent, LoadBatch, Published, Stage
 from codetrail.domain.manifest import BatchEntry, BatchKind, Manifest, Row
 from codetrail.domain.repo import Revision
 from codetrail.domain.span import Span
@@ -39,7 +39,7 @@ class Embedder(Protocol):
 class JobStore(Protocol):
     """Job rows, and what is published for a ref."""
 
-    def submit(self, remote: str, ref: str, *, model: str) -> Job:
+    def submit(self, remote: str, ref: str) -> Job:
         """Return the live job of (*remote*, *ref*), made now with its outbox mark when there is none."""
 
     def get(self, job_id: str) -> Job:
@@ -58,14 +58,19 @@ class JobStore(Protocol):
         """Apply a report when it is newer than the last; return whether it was. Failed attempts are put back
         to pending with a delay until three have failed."""
 
-    def fail_attempt(self, job_id: str, attempt: int, reason: str, *, transient: bool) -> bool:
+    def fail_attempt(self, job_id: str, attempt: int, reason: FailureReason, *, transient: bool) -> bool:
         """End an attempt badly, whoever noticed; return whether that attempt was still the current one."""
 
     def due(self, limit: int) -> list[str]:
         """Ids of pending jobs whose message is due and not known to be sent, oldest first."""
 
-    def silent(self, limits: dict[str, int], limit: int) -> list[tuple[str, int]]:
-        """(id, attempt) of live jobs that have said nothing for their stage's limit in seconds."""
+    def silent(self, limits: Mapping[Stage, int], limit: int) -> list[tuple[str, int, Stage]]:
+        """(id, attempt, stage) of live jobs whose message is sent and that have said nothing for their
+        stage's limit in seconds, longest silent first."""
+
+    def wake(self, job_id: str, attempt: int) -> bool:
+        """Mark a live job due under a new attempt, its failures unchanged; return whether *attempt* was still
+        the current one."""
 
     def wake_all(self) -> int:
         """Mark every live job due under a new attempt, its failures unchanged: the queue is known to be
@@ -91,6 +96,9 @@ class RepoStore(Protocol):
 
     def span(self, revision: Revision, span_id: str) -> Span:
         """Raises NotFound."""
+
+    def forget(self, repo_id: str) -> None:
+        """Remove a repository with all its rows and its finished jobs. Raises NotFound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +163,9 @@ class LoadStore(Protocol):
         fresh: dict[bytes, Vector],
     ) -> None:
         """Write the rows of one batch, vectors copied from the cache; a row that is there stays as it is."""
+
+    def abandon(self, revision: int) -> None:
+        """Remove a revision that was never published, and its rows."""
 
     def publish(self, revision: int, manifest: Manifest, job_id: str, attempt: int) -> bool:
         """Under the job's lock: when all rows that the manifest counts are there, publish and mark the job
