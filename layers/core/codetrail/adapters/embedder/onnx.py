@@ -98,7 +98,7 @@ class OnnxEmbedder:
     def _tokenizer(self) -> "Tokenizer":
         from tokenizers import Tokenizer  # noqa: PLC0415 - the model layer is not in every function
 
-        tokenizer = Tokenizer.from_str(_pinned("tokenizer.json").decode())
+        tokenizer = Tokenizer.from_str(pinned("tokenizer.json").decode())
         tokenizer.enable_truncation(MAX_TOKENS)
         tokenizer.no_padding()
         return tokenizer
@@ -113,12 +113,13 @@ class OnnxEmbedder:
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
         session: Session = onnxruntime.InferenceSession(
-            _pinned("model.onnx"), sess_options=options, providers=["CPUExecutionProvider"]
+            pinned("model.onnx"), sess_options=options, providers=["CPUExecutionProvider"]
         )
         return session
 
 
-def _pinned(name: str) -> bytes:
+def pinned(name: str) -> bytes:
+    """Return a file of the model, from its layer or its package. Raises Unavailable for another build."""
     package, inside, digest = FILES[name]
     path = LAYER / name
     if not path.exists():

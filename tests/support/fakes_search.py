@@ -1,0 +1,96 @@
+"""One revision in memory, behind the ports that search and ask read by."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import numpy as np
+
+from codetrail.domain.repo import Revision
+from codetrail.domain.span import Span
+from codetrail.errors import NotFound
+from codetrail.services.ports import Candidate, Ordinals, TermPostings, Vector
+from tests.support.revisions import Contents
+
+
+class FakeSearchStore:
+    """Everything is compared with everything, by definition and not by index."""
+
+    def __init__(self, *held: Contents) -> None:
+        self._held = {one.revision.revision: one for one in held}
+
+    def nearest(self, revision: Revision, vector: Vector, limit: int) -> list[tuple[int, float]]:
+        cosines = self._cosines(revision, vector)
+        order = sorted(range(len(cosines)), key=lambda ordinal: (-cosines[ordinal], ordinal))
+        return [(ordinal, float(cosines[ordinal])) for ordinal in order[:limit]]
+
+    def cosines(self, revision: Revision, vector: Vector, ordinals: Sequence[int]) -> dict[int, float]:
+        cosines = self._cosines(revision, vector)
+        return {ordinal: float(cosines[ordinal]) for ordinal in ordinals if ordinal < len(cosines)}
+
+    def postings(self, revision: Revision, terms: Sequence[str]) -> list[TermPostings]:
+        return [
+            TermPostings(
+                one.term, np.frombuffer(one.ordinals, dtype="<i4"), np.frombuffer(one.weights, dtype="<f4")
+            )
+            for one in self._of(revision).postings
+            if one.term in terms
+        ]
+
+    def named(self, revision: Revision, names: Sequence[str]) -> dict[str, Ordinals]:
+        return {
+            one.name: np.frombuffer(one.ordinals, dtype="<i4")
+            for one in self._of(revision).names
+            if one.name in names
+        }
+
+    def candidates(self, revision: Revision, ordinals: Sequence[int]) -> list[Candidate]:
+        held = self._of(revision)
+        return [
+            Candidate(one.ordinal, one.symbol, one.kind, one.test, mass)
+            for one, mass in zip(held.spans, held.masses, strict=True)
+            if one.ordinal in ordinals
+        ]
+
+    def spans(self, revision: Revision, ordinals: Sequence[int]) -> dict[int, Span]:
+        return {one.ordinal: one for one in self._of(revision).spans if one.ordinal in ordinals}
+
+    def _of(self, revision: Revision) -> Contents:
+        return self._held[revision.revision]
+
+    def _cosines(self, revision: Revision, vector: Vector) -> Vector:
+        cosines: Vector = self._of(revision).vectors @ vector
+        return cosines
+
+
+class FakeRepoStore:
+    """Published revisions, by repository; it remembers whose clock was wound."""
+
+    def __init__(self, *held: Contents) -> None:
+        self._revisions = {one.revision.repo_id: one.revision for one in held}
+        self._spans = {one.revision.repo_id: one.spans for one in held}
+        self.wound: list[str] = []
+
+    def current(self, repo_id: str) -> Revision:
+        if repo_id not in self._revisions:
+            raise NotFound("no such repository")
+        return self._revisions[repo_id]
+
+    def used(self, repo_id: str) -> None:
+        self.wound.append(repo_id)
+
+    def list(
+        self, *, remote: str | None, ref: str | None, after: tuple[datetime, str] | None, limit: int
+    ) -> list[Revision]:
+        found = [
+            one
+            for one in self._revisions.values()
+            if remote in (None, one.remote) and ref in (None, one.ref)
+            if after is None or (one.indexed_at, one.repo_id) < after
+        ]
+        return sorted(found, key=lambda one: (one.indexed_at, one.repo_id), reverse=True)[:limit]
+
+    def span(self, revision: Revision, span_id: str) -> Span:
+        for one in self._spans[revision.repo_id]:
+            if one.id == span_id:
+                return one
+        raise NotFound("no such span in this repository")

@@ -1,0 +1,101 @@
+import math
+from dataclasses import replace
+
+import pytest
+
+from codetrail.adapters.stemmer import SnowballStemmer
+from codetrail.domain import ranking
+from codetrail.domain.question import Question
+from codetrail.domain.ranking import Evidence, Worth
+from codetrail.domain.terms import TermReader
+
+WORTH = {"pars": 2.0, "uuid": 1.0, "byte": 3.0, "instal": 2.5}
+LARGEST = 4.0
+PLAIN = Evidence(ordinal=0, symbol="", kind="func", test=False, name_mass=0.0, cosine=0.0, lexical=0.0)
+
+
+def scores(text: str, *candidates: Evidence, bearers: dict[str, frozenset[int]] | None = None) -> list[float]:
+    reader = TermReader(SnowballStemmer().stems)
+    question = Question.read(text, reader)
+    said = {term: worth for term, worth in WORTH.items() if term in question.terms}
+    worth = Worth(of=said, largest=LARGEST)
+    return ranking.score(question, candidates, worth=worth, bearers=bearers or {}, reader=reader)
+
+
+def test_the_score_is_the_sum_that_a_hand_adds_up():
+    one = Evidence(
+        ordinal=7, symbol="ParseBytes", kind="func", test=True, name_mass=5.0, cosine=0.5, lexical=0.8
+    )
+
+    (score,) = scores("ParseBytes of bytes", one, bearers={"parsebytes": frozenset([7])})
+
+    # The words parse and bytes are both said: covered 1, mass (2 + 3) / 4.
+    by_hand = 4.5 * 0.5 + 2.5 * 0.8 + 2.0 + 0.75 + 0.5 + 1.25 * 1.0 + 2.0 * 5.0 / 4.0 - 1.25
+    assert math.isclose(score, by_hand)
+
+
+def test_the_lead_word_counts_only_in_its_letter_case():
+    right, wrong = scores("parse a thing", replace(PLAIN, symbol="parse"), replace(PLAIN, symbol="Parse"))
+
+    assert math.isclose(right - wrong, ranking.LEAD)
+
+
+def test_a_qualified_name_does_not_mean_every_other_thing_with_its_last_name():
+    one, other = scores(
+        "what does Event.Msg do", replace(PLAIN, symbol="Event.Msg"), replace(PLAIN, symbol="Context.Msg")
+    )
+
+    assert math.isclose(one - other, ranking.LEAD + ranking.CODE + ranking.COVERED)
+
+
+def test_a_package_before_a_name_is_no_hindrance():
+    (score,) = scores("what does uuid.Parse do", replace(PLAIN, symbol="Parse"))
+
+    assert score >= ranking.LEAD
+
+
+def test_only_the_first_word_that_names_anything_is_the_named_one():
+    first, second = scores(
+        "clock and sequence",
+        replace(PLAIN, ordinal=1, symbol="x"),
+        replace(PLAIN, ordinal=2, symbol="y"),
+        bearers={"sequence": frozenset([2]), "clock": frozenset([1])},
+    )
+
+    assert math.isclose(first - second, ranking.NAMED)
+
+
+def test_a_test_is_put_back_unless_the_question_asks_for_tests():
+    test, code = scores("byte order", replace(PLAIN, test=True), PLAIN)
+    asked_for, same = scores("tests of byte order", replace(PLAIN, test=True), PLAIN)
+
+    assert math.isclose(test - code, ranking.TEST)
+    assert asked_for == same
+
+
+def test_the_name_of_a_section_is_its_last_heading():
+    section, other = scores(
+        "installing",
+        replace(PLAIN, kind="section", symbol="uuid > Install", name_mass=2.5),
+        replace(PLAIN, kind="section", symbol="Install > uuid", name_mass=1.0),
+    )
+
+    assert section > other
+
+
+@pytest.mark.parametrize("cosine", [None, -1.0])
+def test_a_candidate_without_a_cosine_stands_as_if_it_were_the_farthest(cosine):
+    (score,) = scores("anything", replace(PLAIN, cosine=cosine))
+
+    assert score == -ranking.COSINE
+
+
+def test_a_question_that_names_nothing_leaves_meaning_and_words_to_decide():
+    near, wordy = scores(
+        "quite another thing",
+        replace(PLAIN, cosine=0.6, symbol="Parse"),
+        replace(PLAIN, lexical=1.0, symbol="UUID"),
+    )
+
+    assert math.isclose(near, ranking.COSINE * 0.6)
+    assert math.isclose(wordy, ranking.LEXICAL)
