@@ -47,6 +47,7 @@ class FailureReason(StrEnum):
     TOO_LARGE = "repository_too_large"
     TOO_MANY_FILES = "too_many_files"
     FSCK = "refused_by_fsck"
+    INCOMPLETE = "incomplete_repository"
     DEADLINE = "deadline"
     UNREACHABLE = "host_unreachable"
     CRASHED = "crashed"
@@ -71,6 +72,7 @@ SENTENCES: dict[FailureReason, str] = {
     FailureReason.TOO_LARGE: "The repository is over the size cap.",
     FailureReason.TOO_MANY_FILES: "The repository has more files than the cap allows.",
     FailureReason.FSCK: "git's object check refused the repository: it holds malformed or dangerous objects.",
+    FailureReason.INCOMPLETE: "The repository lacks objects of this commit: a partial or a damaged clone.",
     FailureReason.DEADLINE: "Indexing did not finish within its time.",
     FailureReason.UNREACHABLE: "The host did not answer, or its answer was not git's smart HTTP.",
     FailureReason.CRASHED: "The indexer stopped without a word, more than once.",
