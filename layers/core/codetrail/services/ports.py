@@ -36,6 +36,13 @@ class Embedder(Protocol):
         """Return one unit vector a text, in order. Raises Unavailable when the embedder does not answer."""
 
 
+class Probe(Protocol):
+    """Something that the API needs, asked whether it is there."""
+
+    def check(self) -> None:
+        """Raises Unavailable."""
+
+
 class JobStore(Protocol):
     """Job rows, and what is published for a ref."""
 
