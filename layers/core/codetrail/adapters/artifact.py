@@ -22,6 +22,7 @@ from codetrail.domain.bm25 import MAX_NAME_BYTES
 from codetrail.domain.manifest import (
     FILES_PER_BATCH,
     MAX_PATH_BYTES,
+    MAX_SPANS,
     MAX_SYMBOL_BYTES,
     NAMES_PER_BATCH,
     POSTINGS_PER_BATCH,
@@ -39,8 +40,6 @@ from codetrail.domain.span import MAX_TEXT_BYTES, Kind, Span
 from codetrail.domain.terms import MAX_TERM_BYTES
 from codetrail.errors import ArtifactRejected
 
-# Ten times the largest repository that the caps admit in practice.
-MAX_SPANS = 1_000_000
 MAX_FILES = 1_000_000
 MAX_POSTINGS = 50_000_000
 MAX_NAMES = 2 * MAX_SPANS

@@ -25,6 +25,7 @@ from typing import NamedTuple
 from codetrail.domain.manifest import Name, Posting
 from codetrail.domain.repo import CorpusStats
 from codetrail.domain.span import Kind, Span
+from codetrail.domain.span import names as symbol_names
 from codetrail.domain.terms import TermReader
 
 K1 = 1.2
@@ -87,7 +88,7 @@ def signature(span: Span) -> str:
     if span.kind not in _DECLARATIONS:
         return ""
     lines = [line for line in span.text.split("\n") if not _BEFORE_DECLARATION.match(line)]
-    name = span.symbol.rpartition(".")[2]
+    name = next(iter(symbol_names(span.symbol)), "").rpartition(".")[2]
     first = next((at for at, line in enumerate(lines) if name in line), 0)
     told = lines[first : first + SIGNATURE_LINES]
     for at, line in enumerate(told):
@@ -97,12 +98,13 @@ def signature(span: Span) -> str:
 
 
 def names(span: Span) -> tuple[str, ...]:
-    """Return what *span* may be called, casefolded: its whole symbol and the last segment of it; of a section
-    the whole path of headings and the last heading."""
+    """Return what *span* may be called, casefolded: each of its symbol's names and the last segment of each;
+    of a section the whole path of headings and the last heading."""
     separator = HEADING_SEPARATOR if span.kind is Kind.SECTION else "."
-    last = span.symbol.rpartition(separator)[2]
-    both = dict.fromkeys(name.strip().casefold() for name in (span.symbol, last))
-    return tuple(name for name in both if name and len(name.encode()) <= MAX_NAME_BYTES)
+    wholes = [span.symbol] if span.kind is Kind.SECTION else symbol_names(span.symbol)
+    called = [name for whole in wholes for name in (whole, whole.rpartition(separator)[2])]
+    distinct = dict.fromkeys(name.strip().casefold() for name in called)
+    return tuple(name for name in distinct if name and len(name.encode()) <= MAX_NAME_BYTES)
 
 
 def own_name(kind: str, symbol: str) -> str:
@@ -152,12 +154,11 @@ class Corpus:
         for word in self._reader.name(own_name(span.kind, span.symbol)):
             self._frequencies[word] = 0
 
-    def drain(self) -> list[Counted]:
-        """Return what was counted since the last call, sorted by term, and forget it."""
-        counted = [(term, bytes(self._counted[term])) for term in sorted(self._counted)]
-        self._counted = {}
+    def drain(self) -> Iterator[Counted]:
+        """Return what was counted since the last call, sorted by term, and forget it as it is read."""
+        counted, self._counted = self._counted, {}
         self.held = 0
-        return counted
+        return ((term, bytes(counted.pop(term))) for term in sorted(counted))
 
     def weigh(self, runs: Iterable[Iterable[Counted]]) -> Iterator[Posting]:
         """Yield the postings of all *runs*, which come as they were drained, in the order of their terms."""

@@ -3,7 +3,9 @@
 Layout of the bucket, where PREFIX is `artifacts/{repo_id}/{fingerprint}`:
 
     PREFIX/manifest.json                 written last, once, by a conditional put
-    PREFIX/{job_id}-{attempt}/{n}.json.gz   the batches of one attempt
+    PREFIX/{run}/{n}.json.gz             the batches of one run of one attempt, a folder of its own:
+                                         a message may be delivered twice at once, and a parse budget
+                                         may cut a file otherwise the second time
 
 A batch is one gzip member of JSON Lines, rows of one kind.
 """
@@ -21,9 +23,11 @@ NAMES_PER_BATCH = 2_000
 # A batch is closed before its texts and arrays pass this, unless one row alone does.
 BYTES_PER_BATCH = 4 * 1_048_576
 
-# An index entry of Postgres ends at 2,704 bytes, and a path is one.
-MAX_PATH_BYTES = 2_000
+# No checkout has a longer path than 4,096 bytes, of which each may be written as four.
+MAX_PATH_BYTES = 16_384
 MAX_SYMBOL_BYTES = 1_000
+# Ten times the largest repository that the product is measured on.
+MAX_SPANS = 1_000_000
 
 
 class BatchKind(StrEnum):
