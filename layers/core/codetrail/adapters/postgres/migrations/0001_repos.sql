@@ -12,6 +12,7 @@ create table repos (
     created_at       timestamptz not null default now()
 );
 create index repos_by_age on repos (indexed_at desc, repo_id desc) where current_revision is not null;
+create index repos_by_remote on repos (remote_key);
 
 -- One row a (repository, indexer, model): rows of every other table carry its number, and nothing reads them
 -- until repos.current_revision points here.
