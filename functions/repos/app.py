@@ -39,7 +39,7 @@ def post_repos(request: SubmitRequest) -> JobResponse:
 
 
 @app.get("/api/jobs/<id>")
-def get_job(id: JobId) -> JobResponse:  # noqa: A002 - the path's own word
+def get_job(id: JobId) -> JobResponse:
     """Poll a job."""
     return JobResponse.of(repos.get_job(id, jobs=wiring.jobs()))
 

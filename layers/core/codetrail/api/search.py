@@ -88,8 +88,8 @@ class Hit(BaseModel):
         description="The text is cut; the citation's digest still covers the whole lines."
     )
     score: float = Field(
-        description="What ranked it: the cosine in vector mode, BM25F in lexical mode, in hybrid mode a weighted"
-        " sum of both and of what the names say. Comparable within one response only."
+        description="What ranked it: the cosine in vector mode, BM25F in lexical mode, and in hybrid mode"
+        " a weighted sum of both and of what the names say. Comparable within one response only."
     )
     vector_score: float | None = Field(description="The cosine; null where no vector was compared.")
     vector_rank: int = Field(description="Its place by meaning; 0 when that arm did not return it.")
