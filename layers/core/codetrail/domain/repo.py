@@ -40,7 +40,6 @@ class Reason(StrEnum):
     EMPTY = "empty"
     NO_WORDS = "no_words"
     OUT_OF_SCOPE = "out_of_scope"  # outside INDEX_PATHS
-    PATH_TOO_LONG = "path_too_long"  # stored cut, with a digest of the whole at its end
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,6 @@ from codetrail.domain.lines import Lines
 from codetrail.domain.manifest import (
     BYTES_PER_BATCH,
     FILES_PER_BATCH,
-    MAX_PATH_BYTES,
     MAX_SPANS,
     MAX_SYMBOL_BYTES,
     NAMES_PER_BATCH,
@@ -261,8 +260,6 @@ class _Build:
             early = None
             if scope and not any(entry.path == path or entry.path.startswith(path + b"/") for path in scope):
                 early = classify.Decision(Outcome.SKIPPED, Reason.OUT_OF_SCOPE, "")
-            elif len(to_text(entry.path).encode()) > MAX_PATH_BYTES:
-                early = classify.Decision(Outcome.SKIPPED, Reason.PATH_TOO_LONG, "")
             else:
                 early = classify.before_reading(entry.path, entry.mode, attributes)
             if early:
@@ -407,11 +404,8 @@ def _file(
     outcome, why = decision.outcome, decision.reason
     if reason is not None and outcome is Outcome.INDEXED:
         outcome, why = Outcome.DEGRADED, Reason(reason)
-    path = to_text(entry.path)
-    if decision.reason is Reason.PATH_TOO_LONG:
-        path = f"{_cut_text(path, MAX_PATH_BYTES - 100)}…{sha256(entry.path).hexdigest()}"
     return SourceFile(
-        path=path,
+        path=to_text(entry.path),
         blob=entry.blob,
         size=size,
         language=decision.language,
