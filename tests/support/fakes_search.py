@@ -78,6 +78,10 @@ class FakeRepoStore:
     def used(self, repo_id: str) -> None:
         self.wound.append(repo_id)
 
+    def forget(self, repo_id: str) -> None:
+        if self._revisions.pop(repo_id, None) is None:
+            raise NotFound("no such repository")
+
     def list(
         self, *, remote: str | None, ref: str | None, after: tuple[datetime, str] | None, limit: int
     ) -> list[Revision]:

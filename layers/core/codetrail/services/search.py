@@ -13,8 +13,9 @@ from codetrail.domain.bm25 import idf
 from codetrail.domain.question import Question
 from codetrail.domain.repo import Revision
 from codetrail.domain.search import Found, Hit, Mode, Query
+from codetrail.domain.span import Span
 from codetrail.domain.terms import TermReader
-from codetrail.errors import WrongModel
+from codetrail.errors import Unavailable, WrongModel
 from codetrail.services.ports import Embedder, RepoStore, SearchStore, Stemmer, Vector
 
 # How deep each arm is read. The union of three such lists ranks as well as scoring every span does: within
@@ -72,7 +73,7 @@ def _by_meaning(
     question: Question, limit: int, revision: Revision, spans: SearchStore, embedder: Embedder
 ) -> list[Hit]:
     near = spans.nearest(revision, _vector(question, embedder), limit)
-    found = spans.spans(revision, [ordinal for ordinal, _ in near])
+    found = _texts(spans, revision, [ordinal for ordinal, _ in near])
     return [
         Hit(
             span=found[ordinal],
@@ -88,7 +89,7 @@ def _by_meaning(
 def _by_words(question: Question, limit: int, revision: Revision, spans: SearchStore) -> list[Hit]:
     lexical = _lexical(question, revision, spans)
     best = lexical.ranked[:limit]
-    found = spans.spans(revision, best)
+    found = _texts(spans, revision, best)
     return [
         Hit(
             span=found[ordinal],
@@ -134,7 +135,7 @@ def _by_all(
     ]
     scores = ranking.score(question, evidence, worth=lexical.worth, bearers=bearers, reader=reader)
     scored = sorted(zip(scores, evidence, strict=True), key=lambda pair: (-pair[0], pair[1].ordinal))[:limit]
-    found = spans.spans(revision, [one.ordinal for _, one in scored])
+    found = _texts(spans, revision, [one.ordinal for _, one in scored])
     vector_ranks = {ordinal: rank for rank, (ordinal, _) in enumerate(near, 1)}
     lexical_ranks = {ordinal: rank for rank, ordinal in enumerate(lexical.ranked, 1)}
     return [
@@ -182,6 +183,14 @@ def _first(names: Sequence[str], bearers: dict[str, frozenset[int]]) -> list[int
     """The name arm: who bears the question's names, in the order of the names, as deep as the other arms."""
     found = [ordinal for name in names for ordinal in sorted(bearers.get(name, ()))]
     return found[:ARM_DEPTH]
+
+
+def _texts(spans: SearchStore, revision: Revision, ordinals: Sequence[int]) -> dict[int, Span]:
+    found = spans.spans(revision, ordinals)
+    if len(found) != len(ordinals):
+        # Published anew and swept in the middle of this request: what is left of it is no whole revision.
+        raise Unavailable("the repository was indexed anew during this search; ask again")
+    return found
 
 
 def _finite(cosine: float | None) -> float | None:

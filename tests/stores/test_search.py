@@ -1,0 +1,230 @@
+"""One contract of reading a revision, held by the fake and by Postgres alike."""
+
+from dataclasses import replace
+
+import numpy as np
+import psycopg
+import pytest
+
+from codetrail.adapters.embedder.fake import FakeEmbedder
+from codetrail.adapters.postgres import search as postgres
+from codetrail.adapters.postgres.search import PostgresSearchStore
+from codetrail.domain.repo import Revision
+from codetrail.domain.span import Kind
+from codetrail.services.ports import SearchStore, Vectors
+from tests.support.database import counted
+from tests.support.fakes_search import FakeSearchStore
+from tests.support.revisions import Contents, contents, span, write
+
+EMBEDDER = FakeEmbedder(256)
+SPANS = [
+    span(0, "func Parse(s string) (UUID, error) {\n\treturn parse(s)\n}", symbol="Parse"),
+    span(1, "func ParseBytes(b []byte) (UUID, error) {\n}", symbol="ParseBytes"),
+    span(2, "func NewV7() (UUID, error) {\n\treturn makeV7(uuid)\n}", symbol="NewV7"),
+    span(3, "func (u UUID) Parse() {}", symbol="UUID.Parse"),
+    span(
+        4,
+        "Install with go get\x01\u2028 the module.",
+        symbol="uuid > Install",
+        kind=Kind.SECTION,
+        path="README.md",
+    ),
+    span(5, "func TestParse(t *testing.T) {}", symbol="TestParse", test=True, path="uuid_test.go"),
+]
+OTHER = [span(0, "func Parse of another repository", symbol="Parse")]
+
+
+@pytest.fixture
+def held() -> Contents:
+    return contents(SPANS, EMBEDDER)
+
+
+@pytest.fixture(params=["fake", "postgres"])
+def store_and_revision(request, held) -> tuple[SearchStore, Revision]:
+    other = contents(OTHER, EMBEDDER, number=2, remote="https://github.com/other/one")
+    if request.param == "fake":
+        return FakeSearchStore(held, other), held.revision
+    connection: psycopg.Connection = request.getfixturevalue("connection")
+    write(connection, other)
+    return PostgresSearchStore(request.getfixturevalue("database")), write(connection, held)
+
+
+@pytest.fixture
+def store(store_and_revision: tuple[SearchStore, Revision]) -> SearchStore:
+    return store_and_revision[0]
+
+
+@pytest.fixture
+def revision(store_and_revision: tuple[SearchStore, Revision]) -> Revision:
+    return store_and_revision[1]
+
+
+def test_the_nearest_are_those_of_the_largest_cosine_best_first(store, revision, held):
+    (vector,) = EMBEDDER.embed(["parse bytes of a uuid"])
+    cosines = held.vectors @ vector
+
+    near = store.nearest(revision, vector, 4)
+
+    assert [ordinal for ordinal, _ in near] == np.argsort(-cosines)[:4].tolist()
+    assert np.allclose([cosine for _, cosine in near], np.sort(cosines)[::-1][:4], atol=2e-3)
+
+
+def test_cosines_are_told_for_the_spans_that_are_asked_for(store, revision, held):
+    (vector,) = EMBEDDER.embed(["parse"])
+
+    cosines = store.cosines(revision, vector, [5, 0, 77])
+
+    assert sorted(cosines) == [0, 5]
+    assert np.allclose([cosines[0], cosines[5]], (held.vectors @ vector)[[0, 5]], atol=2e-3)
+
+
+def test_postings_are_those_of_the_terms_that_there_are(store, revision, held):
+    postings = {posting.term: posting for posting in store.postings(revision, ["pars", "v7", "nowhere"])}
+
+    assert "nowhere" not in postings
+    assert postings["pars"].ordinals.tolist() == [0, 1, 3, 5]
+    assert postings["pars"].weights.dtype == np.dtype("<f4")
+    assert len(postings["pars"].weights) == 4
+    assert (postings["pars"].weights > 0).all()
+
+
+def test_a_name_leads_to_all_that_bear_it(store, revision):
+    named = store.named(revision, ["parse", "uuid.parse", "install", "nothing"])
+
+    assert {name: ordinals.tolist() for name, ordinals in named.items()} == {
+        "parse": [0, 3],
+        "uuid.parse": [3],
+        "install": [4],
+    }
+
+
+def test_candidates_tell_what_ranking_needs(store, revision, held):
+    found = {candidate.ordinal: candidate for candidate in store.candidates(revision, [5, 4, 99])}
+
+    assert sorted(found) == [4, 5]
+    assert (found[5].symbol, found[5].kind, found[5].test) == ("TestParse", "func", True)
+    assert (found[4].symbol, found[4].kind, found[4].test) == ("uuid > Install", "section", False)
+    assert found[5].name_mass == pytest.approx(held.masses[5], rel=1e-6)
+
+
+def test_spans_come_back_as_they_were_stored(store, revision):
+    assert store.spans(revision, [4, 0, 99]) == {0: SPANS[0], 4: SPANS[4]}
+
+
+def test_nothing_asked_for_is_nothing_found(store, revision):
+    (vector,) = EMBEDDER.embed(["parse"])
+
+    assert store.cosines(revision, vector, []) == {}
+    assert store.postings(revision, []) == []
+    assert store.named(revision, []) == {}
+    assert store.candidates(revision, []) == []
+    assert store.spans(revision, []) == {}
+
+
+@pytest.mark.parametrize("word", ["':*", "a|b", "x' or '1'='1", "%", "\\", "{vectors}", "%(revision)s"])
+def test_a_term_is_only_ever_a_value(store, revision, word):
+    assert store.postings(revision, [word]) == []
+    assert store.named(revision, [word]) == {}
+
+
+def spread(count: int, dimension: int, seed: int) -> Vectors:
+    """Vectors as embedders give them: in clusters around themes, with a part that all share."""
+    random = np.random.default_rng(seed)
+    themes = random.standard_normal((max(count // 50, 1), dimension))
+    common = random.standard_normal(dimension) * 0.5
+    vectors = (
+        common + themes[random.integers(len(themes), size=count)] + random.standard_normal((count, dimension))
+    )
+    units: Vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    return units
+
+
+def test_a_small_repository_among_large_ones_is_searched_whole(connection, database):
+    tiny = contents([span(at, f"func Tiny{at}", symbol=f"Tiny{at}") for at in range(12)], EMBEDDER)
+    large = [
+        contents([span(at, "x") for at in range(400)], EMBEDDER, remote=f"https://github.com/large/n{number}")
+        for number in range(10)
+    ]
+    for number, one in enumerate(large):
+        write(connection, replace(one, vectors=spread(400, 256, number)))
+    revision = write(connection, tiny)
+    connection.execute("analyze")
+
+    near = PostgresSearchStore(database).nearest(revision, spread(1, 256, 99)[0], 200)
+
+    assert sorted(ordinal for ordinal, _ in near) == list(range(12))
+
+
+def test_no_index_on_distance_exists_that_could_filter_after_its_scan(connection):
+    methods = connection.execute(
+        "select distinct am.amname from pg_index i join pg_class c on c.oid = i.indexrelid"
+        " join pg_am am on am.oid = c.relam join pg_namespace n on n.oid = c.relnamespace"
+        " where n.nspname = 'public'"
+    ).fetchall()
+
+    assert methods == [("btree",)]
+
+
+def test_a_scan_by_signs_finds_what_an_exact_scan_finds(connection, database, monkeypatch):
+    count = 3_000
+    held = contents([span(at, "x") for at in range(count)], EMBEDDER)
+    vectors = spread(count, 256, 1)
+    revision = write(connection, replace(held, vectors=vectors))
+    store = PostgresSearchStore(database)
+    questions = spread(20, 256, 1)
+    exact = [store.nearest(revision, question, 50) for question in questions]
+
+    monkeypatch.setattr(postgres, "EXACT_SPANS", 100)
+    quantised = [store.nearest(revision, question, 50) for question in questions]
+
+    shared = [len({o for o, _ in a} & {o for o, _ in b}) for a, b in zip(exact, quantised, strict=True)]
+    assert sum(shared) / (50 * len(questions)) >= 0.98
+    for a, b in zip(exact, quantised, strict=True):
+        assert b == sorted(b, key=lambda pair: (-pair[1], pair[0]))
+        assert b[0] == a[0]
+
+
+def test_a_vector_that_is_not_finite_comes_last_and_not_first(connection, database, held):
+    revision = write(connection, held)
+    zeros = "[" + ",".join(["0"] * 256) + "]"
+    connection.execute("update vectors_256 set embedding = %s::halfvec where ordinal = 2", (zeros,))
+
+    near = PostgresSearchStore(database).nearest(revision, EMBEDDER.embed(["newv7"])[0], 10)
+
+    assert near[-1][0] == 2
+    assert np.isnan(near[-1][1])
+
+
+def test_each_question_to_the_store_is_one_statement(connection, database, held):
+    revision = write(connection, held)
+    store = PostgresSearchStore(database)
+    (vector,) = EMBEDDER.embed(["parse"])
+
+    with counted(database) as statements:
+        store.nearest(revision, vector, 200)
+        store.postings(revision, ["pars", "byte"])
+        store.named(revision, ["parse", "bytes"])
+        store.cosines(revision, vector, [1, 2])
+        store.candidates(revision, [1, 2, 3])
+        store.spans(revision, [1, 2])
+
+    assert len(statements) == 6
+
+
+@pytest.mark.parametrize("dimension", [256, 384, 512, 768, 1024])
+def test_every_dimension_has_its_table(connection, database, monkeypatch, dimension):
+    embedder = FakeEmbedder(dimension)
+    revision = write(connection, contents(SPANS, embedder))
+    (vector,) = embedder.embed(["parse"])
+    store = PostgresSearchStore(database)
+
+    exact = store.nearest(revision, vector, 3)
+    monkeypatch.setattr(postgres, "EXACT_SPANS", 0)
+
+    assert len(exact) == 3
+    assert store.nearest(revision, vector, 3) == exact
+
+
+def test_a_dimension_without_a_table_is_no_table_name(database, held):
+    with pytest.raises(ValueError, match="100 dimensions"):
+        PostgresSearchStore(database).nearest(replace(held.revision, dimension=100), held.vectors[0], 1)

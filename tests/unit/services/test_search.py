@@ -1,0 +1,221 @@
+import logging
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from codetrail.adapters.embedder.fake import FakeEmbedder
+from codetrail.adapters.stemmer import SnowballStemmer
+from codetrail.domain.bm25 import idf
+from codetrail.domain.search import Found, Mode, Query
+from codetrail.domain.span import Kind
+from codetrail.errors import NotFound, Unavailable, WrongModel
+from codetrail.services import search as service
+from codetrail.services.search import search
+from tests.support.fakes_search import FakeRepoStore, FakeSearchStore
+from tests.support.revisions import Contents, contents, span
+
+EMBEDDER = FakeEmbedder(256)
+HELD = contents(
+    [
+        span(0, "// Parse decodes s into a UUID\nfunc Parse(s string) (UUID, error) {}", symbol="Parse"),
+        span(1, "func ParseBytes(b []byte) (UUID, error) {}", symbol="ParseBytes"),
+        span(2, "// NewV7 returns a time ordered UUID\nfunc NewV7() (UUID, error) {}", symbol="NewV7"),
+        span(3, "func (uuid UUID) String() string {}", symbol="UUID.String"),
+        span(
+            4, "Install the module with go get.", symbol="uuid > Install", kind=Kind.SECTION, path="README.md"
+        ),
+        span(
+            5, "func TestParse(t *testing.T) { Parse(s) }", symbol="TestParse", test=True, path="uuid_test.go"
+        ),
+        span(6, "type Clock struct { now func() time }", symbol="Clock", kind=Kind.TYPE),
+    ],
+    EMBEDDER,
+)
+
+
+def ask(
+    text: str,
+    mode: Mode = Mode.HYBRID,
+    *,
+    held: Contents = HELD,
+    limit: int = 10,
+    store: FakeSearchStore | None = None,
+    repos: FakeRepoStore | None = None,
+) -> Found:
+    return search(
+        Query(held.revision.repo_id, text, limit),
+        repos=repos or FakeRepoStore(held),
+        spans=store or FakeSearchStore(held),
+        embedder=EMBEDDER,
+        stemmer=SnowballStemmer(),
+        mode=mode,
+    )
+
+
+def test_vector_mode_ranks_by_cosine_and_by_nothing_else():
+    found = ask("time ordered uuid", Mode.VECTOR)
+
+    (question,) = EMBEDDER.embed(["time ordered uuid"])
+    cosines = HELD.vectors @ question
+    assert [hit.span.ordinal for hit in found.hits] == np.argsort(-cosines, kind="stable").tolist()
+    assert [hit.vector_rank for hit in found.hits] == list(range(1, 8))
+    assert all(hit.score == hit.vector_score and hit.lexical_rank == 0 for hit in found.hits)
+    assert found.top_score == found.hits[0].vector_score
+
+
+def test_lexical_mode_ranks_by_the_words_as_bm25_adds_them_up():
+    found = ask("install module", Mode.LEXICAL)
+
+    by_hand = 0.0
+    for posting in HELD.postings:
+        ordinals = np.frombuffer(posting.ordinals, "<i4").tolist()
+        if posting.term in ("instal", "modul", "instal modul") and 4 in ordinals:
+            weight = np.frombuffer(posting.weights, "<f4")[ordinals.index(4)]
+            by_hand += float(weight) * idf(7, len(ordinals))
+    (hit,) = found.hits
+    assert math.isclose(hit.score, by_hand, rel_tol=1e-6)
+    assert (hit.span.ordinal, hit.lexical_rank, hit.vector_rank, hit.vector_score) == (4, 1, 0, None)
+    assert found.top_score is None
+
+
+def test_a_pair_that_stands_together_weighs_more_than_its_words_apart():
+    held = contents([span(0, "random clock uuid sequence"), span(1, "sequence random uuid clock")], EMBEDDER)
+
+    found = ask("random uuid", Mode.LEXICAL, held=held)
+
+    assert [hit.span.ordinal for hit in found.hits] == [1, 0]
+
+
+def test_lexical_mode_finds_nothing_where_no_word_stands():
+    found = ask("zebra", Mode.LEXICAL)
+
+    assert (found.hits, found.top_score) == ((), None)
+
+
+def test_lexical_mode_compares_no_vectors_and_minds_no_other_model():
+    held = replace(HELD, revision=replace(HELD.revision, model="another/768"))
+
+    assert ask("install", Mode.LEXICAL, held=held).hits[0].span.ordinal == 4
+
+
+@pytest.mark.parametrize("mode", [Mode.VECTOR, Mode.HYBRID])
+def test_a_revision_of_another_embedder_is_refused_with_both_names(mode):
+    held = replace(HELD, revision=replace(HELD.revision, model="another/768"))
+
+    with pytest.raises(WrongModel, match=r"another/768.*fake/256"):
+        ask("parse", mode, held=held)
+
+
+@pytest.mark.parametrize(
+    ("text", "ordinal"),
+    [
+        ("what does Parse do", 0),
+        ("where is ParseBytes", 1),
+        ("how is a time ordered UUID made", 2),
+        ("UUID.String", 3),
+        ("how do I install the module", 4),
+        ("which test covers Parse", 5),
+        ("Clock", 6),
+    ],
+)
+def test_hybrid_mode_puts_what_is_asked_for_first(text, ordinal):
+    assert ask(text).hits[0].span.ordinal == ordinal
+
+
+def test_hybrid_hits_tell_what_each_arm_said():
+    found = ask("Parse decodes")
+
+    vector = {hit.span.ordinal: hit.vector_rank for hit in ask("Parse decodes", Mode.VECTOR).hits}
+    lexical = {hit.span.ordinal: hit.lexical_rank for hit in ask("Parse decodes", Mode.LEXICAL).hits}
+    for hit in found.hits:
+        assert hit.vector_rank == vector[hit.span.ordinal]
+        assert hit.lexical_rank == lexical.get(hit.span.ordinal, 0)
+    assert [hit.score for hit in found.hits] == sorted((hit.score for hit in found.hits), reverse=True)
+    assert found.top_score == max(hit.vector_score or -1 for hit in found.hits)
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_no_more_hits_are_given_than_asked_for(mode):
+    assert len(ask("parse uuid", mode, limit=2).hits) == 2
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_an_empty_revision_gives_no_hits_and_no_error(mode):
+    found = ask("parse", mode, held=contents([], EMBEDDER))
+
+    assert (found.hits, found.top_score) == ((), None)
+
+
+def test_a_span_that_only_its_name_finds_is_a_candidate(monkeypatch):
+    # Neither arm of depth one returns it.
+    monkeypatch.setattr(service, "ARM_DEPTH", 1)
+
+    found = ask("ParseBytes install module with go get time ordered", limit=10)
+
+    by_name = {hit.span.ordinal: hit for hit in found.hits}[1]
+    assert (by_name.vector_rank, by_name.lexical_rank) == (0, 0)
+    assert by_name.vector_score is not None
+
+
+def test_the_candidates_of_three_arms_rank_like_every_span(monkeypatch):
+    texts = ["Parse", "time ordered uuid", "install", "clock now", "string of a uuid", "test of Parse"]
+    few = []
+    for text in texts:
+        monkeypatch.setattr(service, "ARM_DEPTH", 3)
+        few.append(ask(text, limit=1).hits[0].span.ordinal)
+        monkeypatch.setattr(service, "ARM_DEPTH", 200)
+        assert ask(text, limit=1).hits[0].span.ordinal == few[-1]
+
+
+def test_a_vector_that_is_not_a_number_ranks_last_and_is_told_as_none():
+    vectors = HELD.vectors.copy()
+    vectors[0] = np.nan
+    held = replace(HELD, vectors=vectors)
+
+    meaning, all_arms = ask("parse a uuid", Mode.VECTOR, held=held), ask("parse a uuid", held=held)
+
+    for found in (meaning, all_arms):
+        (hit,) = [hit for hit in found.hits if hit.span.ordinal == 0]
+        assert hit.vector_score is None
+        assert math.isfinite(hit.score)
+        assert found.top_score is not None
+    assert all(math.isfinite(hit.score) for hit in all_arms.hits)
+
+
+def test_equal_scores_keep_the_order_of_the_repository():
+    held = contents([span(at, "same words") for at in range(6)], EMBEDDER)
+
+    for mode in Mode:
+        assert [hit.span.ordinal for hit in ask("same words", mode, held=held).hits] == list(range(6))
+
+
+def test_a_search_winds_the_clock_of_the_repository():
+    repos = FakeRepoStore(HELD)
+
+    ask("parse", repos=repos)
+
+    assert repos.wound == [HELD.revision.repo_id]
+
+
+def test_an_unknown_repository_is_not_found():
+    with pytest.raises(NotFound):
+        ask("parse", repos=FakeRepoStore())
+
+
+def test_rows_that_vanish_in_the_middle_are_no_half_of_a_result():
+    class Swept(FakeSearchStore):
+        def spans(self, revision, ordinals):
+            return {}
+
+    with pytest.raises(Unavailable, match="ask again"):
+        ask("parse", store=Swept(HELD))
+
+
+def test_the_question_reaches_no_log_line(caplog):
+    with caplog.at_level(logging.DEBUG):
+        ask("Zanzibar parse")
+
+    assert "searched" in caplog.text
+    assert all("anzibar" not in str(vars(record)) for record in caplog.records)
