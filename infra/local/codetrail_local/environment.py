@@ -103,7 +103,7 @@ class Environment:
         self._raise_error(reply)
         self._ready = True
 
-    def invoke(self, event: object) -> Any:  # noqa: ANN401 - an answer is whatever JSON the handler returns
+    def invoke(self, event: object) -> Any:  # noqa: ANN401 - whatever JSON it returns
         """Return what the handler returns for *event*."""
         self.wait_ready()
         seconds = self._function.timeout_seconds
@@ -184,7 +184,7 @@ class Functions:
         for name in functions:
             rotate(logs / f"{name}.log")
 
-    def invoke(self, name: str, event: object) -> Any:  # noqa: ANN401 - an answer is whatever JSON the handler returns
+    def invoke(self, name: str, event: object) -> Any:  # noqa: ANN401 - whatever JSON it returns
         """Invoke a function, waiting for a free environment. Raises InvocationFailed."""
         with self._lease(name) as environment:
             return environment.invoke(event)

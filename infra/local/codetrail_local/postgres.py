@@ -145,8 +145,8 @@ class EmbeddedPostgres:
                 "-A", "scram-sha-256", f"--pwfile={password}", "-E", "UTF8", "--locale-provider=builtin",
                 "--builtin-locale=C.UTF-8", "--locale=C", "--no-instructions", *extra,
             ],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-            env=_environment(),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            check=False, env=_environment(),
         )  # fmt: skip
         if done.returncode:
             shutil.rmtree(fresh)
@@ -159,7 +159,8 @@ class EmbeddedPostgres:
         version = self.data / "PG_VERSION"
         if not version.exists():
             raise PostgresError(
-                f"{self.data} is not a whole data folder: `codetrail doctor --remake` removes it and makes a new one"
+                f"{self.data} is not a whole data folder:"
+                " `codetrail doctor --remake` removes it and makes a new one"
             )
         found = version.read_text().strip()
         if found != _major():
