@@ -243,7 +243,8 @@ class Checkout(Protocol):
         """Every leaf of the tree, in git's order. Raises IndexingFailed over the file cap."""
 
     def blobs(self, ids: Sequence[str]) -> Iterator[tuple[str, int, bytes | None]]:
-        """(id, size, bytes) of each blob, in order; None where it is over the file cap."""
+        """(id, size, bytes) of each distinct blob, in order of first mention; None where it is over the file
+        cap, with size 0 where it was not even fetched. Raises IndexingFailed."""
 
 
 class Git(Protocol):
