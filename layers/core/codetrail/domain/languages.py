@@ -34,8 +34,8 @@ _EXTENSIONS = {
     "ruby": "gemspec podspec rake rb ru",
     "rust": "rs",
     "sql": "ddl dml pgsql psql sql",
-    "text": "adoc asciidoc bat cfg cmake cmd conf csv dockerfile editorconfig env gitattributes gitignore ini "
-    "lock log mak mk mod org pod properties sum texi tex text tsv txt work",
+    "text": "adoc asciidoc bat cfg cmake cmd conf csv dockerfile editorconfig env gitattributes gitignore "
+    "ini lock log mak mk mod org pod properties sum texi tex text tsv txt work",
     "toml": "toml",
     "tsx": "tsx",
     "typescript": "cts mts ts",
