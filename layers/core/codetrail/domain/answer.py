@@ -30,15 +30,6 @@ class Floor:
     applicable: bool
     quantity: str = "cosine"
 
-    @property
-    def origin(self) -> str:
-        """Where the number comes from, in a sentence that says no more than `calibrated` does."""
-        if self.calibrated:
-            return (
-                f"An evaluation chose it: this {self.quantity} best parts what can be answered from the rest."
-            )
-        return "No evaluation chose it: it is a setting, and says nothing of how good a match must be."
-
 
 @dataclass(frozen=True, slots=True)
 class Citation:
@@ -98,19 +89,6 @@ class Answer:
     marked: tuple[Marked, ...] = ()
     dropped: int = 0
     refusal: Refusal | None = None
-
-    @property
-    def detail(self) -> str:
-        """One sentence or two for a reader of a refusal; empty for an answer."""
-        match self.refusal:
-            case Refusal.NO_SPANS:
-                return "Nothing in this repository's index matched the question."
-            case Refusal.BELOW_FLOOR:
-                floor = f"the configured floor of {self.floor.value:g}"
-                return f"The best match scored under {floor}. {self.floor.origin}"
-            case Refusal.UNSCORED:
-                return "The matches have no usable score, so nothing tells whether they answer the question."
-        return ""
 
 
 def check_command(commit: str, path: bytes, start_line: int, end_line: int, length: int) -> str:
