@@ -40,6 +40,14 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Claim:
+    """A citation as somebody handed it over, with the shell line that stood beside it, if one did."""
+
+    citation: Citation
+    check: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """One citation and what the check of it came to; `printed` is the digest that the shell line printed."""
 
@@ -49,61 +57,69 @@ class Verdict:
     printed: str = ""
 
 
-def citations_in(document: object) -> list[Citation]:
+def citations_in(document: object) -> list[Claim]:
     """Return the citations in a parsed JSON document, in order: a response of ask or search, a list of
     citations, or one alone. A refusal has none. Raises InvalidRequest for a citation that is not whole."""
-    found = []
+    found: list[Claim] = []
     for entry in _objects(document):
         if "digest" in entry and "commit" in entry:
-            found.append(_citation(entry))
+            found.append(_claim(entry))
             if len(found) > MAX_CITATIONS:
                 raise InvalidRequest(f"there are more than {MAX_CITATIONS} citations; check them in parts")
     return found
 
 
-def verify(citations: Sequence[Citation], open_clone: OpenClone) -> list[Verdict]:
+def verify(claims: Sequence[Claim], open_clone: OpenClone) -> list[Verdict]:
     """Check each citation and return the verdicts in the same order.
 
     `open_clone(remote, commit)` is asked once for each commit. What it raises as a CodetrailError leaves
     that commit's citations unchecked.
     """
+    places: dict[tuple[str, str], list[int]] = {}
+    for n, claim in enumerate(claims):
+        places.setdefault((claim.citation.remote, claim.citation.commit), []).append(n)
     verdicts: dict[int, Verdict] = {}
-    places = dict.fromkeys((citation.remote, citation.commit) for citation in citations)
-    for remote, commit in places:
-        mine = [n for n, cited in enumerate(citations) if (cited.remote, cited.commit) == (remote, commit)]
+    for (remote, commit), numbers in places.items():
         with ExitStack() as stack:
             try:
                 clone = stack.enter_context(open_clone(remote, commit))
             except CodetrailError as error:
-                for n in mine:
-                    verdicts[n] = Verdict(citations[n], Outcome.UNCHECKED, _sentence(error))
+                for n in numbers:
+                    verdicts[n] = Verdict(claims[n].citation, Outcome.UNCHECKED, _sentence(error))
                 continue
-            for n in mine:
-                verdicts[n] = _check(citations[n], clone)
-    return [verdicts[n] for n in range(len(citations))]
+            for n in numbers:
+                verdicts[n] = _check(claims[n], clone)
+    return [verdicts[n] for n in range(len(claims))]
 
 
-def _check(citation: Citation, clone: Clone) -> Verdict:
+def _check(claim: Claim, clone: Clone) -> Verdict:
+    citation = claim.citation
+    # The line that came with it may be anybody's: it is compared, and only our own is ever run.
+    if claim.check and claim.check != citation.check:
+        return Verdict(citation, Outcome.DIFFERS, "The command beside it is not the one for these lines.")
     try:
         blob = clone.blob(citation.commit, to_bytes(citation.path))
         words = clone.check(citation.check).split()
     except CodetrailError as error:
         return Verdict(citation, Outcome.UNCHECKED, _sentence(error))
     printed = words[0] if words else ""
+    lines = None if blob is None else _cut(blob, citation.start_line, citation.end_line)
+    outcome = Outcome.DIFFERS
     if blob is None:
-        return Verdict(citation, Outcome.DIFFERS, "The clone has no such file at this commit.", printed)
-    lines = _cut(blob, citation.start_line, citation.end_line)
-    if lines is None:
-        return Verdict(citation, Outcome.DIFFERS, "The file has no such lines at this commit.", printed)
-    if sha256(lines).hexdigest() != citation.digest or len(lines) != citation.length:
-        return Verdict(citation, Outcome.DIFFERS, "The lines are not those that were cited.", printed)
-    if printed != citation.digest:
-        return Verdict(citation, Outcome.DIFFERS, "The printed command gives another digest.", printed)
-    return Verdict(citation, Outcome.MATCHES, "The digest is that of the cited lines.", printed)
+        detail = "The clone has no such file at this commit."
+    elif lines is None:
+        detail = "The file has no such lines at this commit."
+    elif sha256(lines).hexdigest() != citation.digest or len(lines) != citation.length:
+        detail = "The lines are not those that were cited."
+    elif printed != citation.digest:
+        detail = "The printed command gives another digest."
+    else:
+        outcome, detail = Outcome.MATCHES, "The digest is that of the cited lines."
+    return Verdict(citation, outcome, detail, printed)
 
 
 def _cut(blob: bytes, start_line: int, end_line: int) -> bytes | None:
-    """Cut lines out of *blob* by splitting it, on purpose not with `domain.lines`, which made the citation."""
+    """Cut lines out of *blob* by splitting it, and not by `domain.lines`, which made the citation."""
     lines = blob.split(b"\n")
     if not lines[-1]:
         lines.pop()
@@ -126,8 +142,7 @@ def _objects(document: object) -> Iterator[Mapping[str, object]]:
             waiting.extend(reversed(value))
 
 
-def _citation(entry: Mapping[str, object]) -> Citation:
-    """Read one citation. A check that came with it is compared, never run: it may be anybody's."""
+def _claim(entry: Mapping[str, object]) -> Claim:
     start, end = _number(entry, "start_line", 1), _number(entry, "end_line", 1)
     if end < start:
         raise InvalidRequest(f"a citation ends at line {end}, before its start at line {start}")
@@ -142,11 +157,10 @@ def _citation(entry: Mapping[str, object]) -> Citation:
         digest=_text(entry, "digest", r"[0-9a-f]{64}"),
         length=_number(entry, "length", 0),
     )
-    if "check" in entry and entry["check"] != citation.check:
-        raise InvalidRequest(
-            f"the check beside {citation.path}:{start}-{end} is not the one that codetrail prints"
-        )
-    return citation
+    check = entry.get("check", "")
+    if not isinstance(check, str):
+        raise InvalidRequest("a citation's check is malformed")
+    return Claim(citation, check)
 
 
 def _text(entry: Mapping[str, object], key: str, pattern: str) -> str:
