@@ -136,16 +136,14 @@ def entry_point(app: App) -> Handler:
         log.append_keys(request_id=request_id, method=event["httpMethod"], route=event.get("resource"))
         try:
             checked = _checked(event, app)
-        except CodetrailError as error:
-            refusal = _refusal(error, request_id=request_id)
-            reply = ResponseBuilder[APIGatewayProxyEvent](refusal).build(APIGatewayProxyEvent(event))
-        else:
             app.context["request_id"] = request_id
             reply = app.resolve(checked, context)
+        except Exception as error:  # an envelope that was refused, or a response that cannot be written
+            refusal = _refusal(error, request_id=request_id)
+            reply = ResponseBuilder[APIGatewayProxyEvent](refusal).build(APIGatewayProxyEvent(event))
         reply["multiValueHeaders"]["X-Request-Id"] = [request_id]
-        if (
-            reply["statusCode"] != HTTPStatus.INTERNAL_SERVER_ERROR
-        ):  # that one is logged where it is known why
+        # Trouble of ours has been logged already, where it is known why.
+        if reply["statusCode"] < HTTPStatus.INTERNAL_SERVER_ERROR:
             took = round((perf_counter() - started) * 1000, 1)
             log.info("answered", extra={"status": reply["statusCode"], "milliseconds": took})
         return reply
@@ -300,7 +298,7 @@ def _refusal(error: Exception, *, request_id: str) -> Response[str]:
         _log_failure(error)
         return _json(HTTPStatus.INTERNAL_SERVER_ERROR, Failed(error="internal error", request_id=request_id))
     if status is HTTPStatus.SERVICE_UNAVAILABLE:
-        log.warning("unavailable", extra={"reason": str(error), "causes": _causes(error)})
+        log.warning("unavailable", extra={"status": status.value, "causes": _causes(error)})
         return _json(status, Refused(error=str(error)), **{"Retry-After": str(RETRY_AFTER_SECONDS)})
     return _json(status, Refused(error=str(error)))
 
