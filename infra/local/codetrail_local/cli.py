@@ -1,0 +1,75 @@
+"""The `codetrail` command.
+
+Exit codes: 0 answered, 3 refused (nothing in the index is worth answering from), 2 bad usage (another command
+line would work), 1 failure, 130 interrupted. Without a command it prints its help on standard error and exits
+2, since a script that forgot the command should notice. Results go to standard output, all else to standard
+error.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+from typing import NoReturn
+
+from codetrail_local.command_line import Run, command_line
+from codetrail_local.errors import LocalError
+from codetrail_local.terminal import Terminal
+from codetrail_local.trouble import Misused, Trouble
+
+INTERRUPTED = 130
+# What a shell reports for a program that a closed pipe ended: nobody reads on, and nothing went wrong.
+BROKEN_PIPE = 141
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit with its code."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    terminal = Terminal()
+    terminal.prepare()
+    try:
+        code = _run(terminal, sys.argv[1:] if arguments is None else arguments)
+        # What is still buffered would otherwise fail at exit, with a traceback that nobody can catch.
+        terminal.out.flush()
+    except BrokenPipeError:
+        _silence(terminal)
+        code = BROKEN_PIPE
+    except OSError as error:
+        _silence(terminal)
+        terminal.warn(
+            f"codetrail: {error.strerror or error}{f': {error.filename}' if error.filename else ''}"
+        )
+        code = Trouble.exit_code
+    sys.exit(code)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _silence(terminal: Terminal) -> None:
+    """Let the flush at exit go nowhere: it would fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), terminal.out.fileno())
+
+
+def _run(terminal: Terminal, arguments: Sequence[str]) -> int:
+    parser = command_line()
+    if not arguments:
+        terminal.err.write(parser.format_help())
+        return Misused.exit_code
+    options = parser.parse_args(arguments)
+    terminal.quiet = options.quiet
+    run: Run = options.run
+    try:
+        return run(terminal, options)
+    except KeyboardInterrupt:
+        terminal.warn("Stopped.")
+        return INTERRUPTED
+    except LocalError as error:
+        trouble = error if isinstance(error, Trouble) else Trouble(str(error))
+    if trouble.body and getattr(options, "json", False):
+        terminal.body(trouble.body)
+    terminal.out.flush()
+    terminal.warn(f"codetrail: {trouble}")
+    return trouble.exit_code

@@ -1,0 +1,304 @@
+"""The command line: which commands there are, what each takes, and the help that teaches them."""
+
+import argparse
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from platformdirs import user_data_path
+
+from codetrail.domain.remote import admit_ref
+from codetrail.domain.search import MAX_QUERY_BYTES
+from codetrail.domain.words import has_word
+from codetrail.errors import NotAdmitted
+from codetrail_local import commands
+from codetrail_local.commands import Target
+from codetrail_local.session import Place
+from codetrail_local.terminal import Terminal
+from codetrail_local.trouble import Misused
+
+Run = Callable[[Terminal, argparse.Namespace], int]
+
+DEFAULT_PORT = 8400
+# What the API takes; refused here already, before anything is started or indexed for it.
+MAX_LIMIT = 50
+
+_INTRODUCTION = """\
+Ask a codebase a question; get an answer whose every claim is a citation that
+anybody can check.
+
+  codetrail ask https://github.com/google/uuid "how is a v7 UUID generated"
+  codetrail ask . "where are retries decided"
+
+REMOTE is a URL (https://HOST/OWNER/NAME) or a git repository on this machine: a
+path such as "." or a file:// URL. What is indexed is a commit, not the working
+tree. A command starts what it needs on this machine and stops it again;
+"codetrail up" keeps it running, and --api asks a deployment instead.
+"""
+
+_CLOSING = """\
+exit codes:
+  0 answered, 3 refused (nothing in the index is worth answering from),
+  2 bad usage, 1 failure, 130 interrupted
+"""
+
+
+def command_line() -> argparse.ArgumentParser:
+    """Return the parser; what it parses has `run`, which does the command."""
+    parser = argparse.ArgumentParser(
+        prog="codetrail",
+        usage="codetrail COMMAND ... [--api URL] [--key KEY] [--home DIR] [--quiet]",
+        description=_INTRODUCTION,
+        epilog=_CLOSING,
+        formatter_class=_Formatter,
+        allow_abbrev=False,
+        add_help=False,
+    )
+    listed = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
+
+    ask = _command(
+        listed,
+        "ask",
+        "REMOTE QUESTION [--ref REF] [--json] [--verify] ...",
+        "answer a question, with citations",
+        "Index the repository if needed, answer the question out of it, and print each\n"
+        "citation with the command that checks it.",
+        'codetrail ask https://github.com/google/uuid "how is a v7 UUID generated"\n'
+        'codetrail ask . "where are retries decided" --only src,docs\n'
+        'codetrail ask . "where are retries decided" --json | codetrail verify',
+        _ask,
+    )
+    _remote(ask)
+    ask.add_argument(
+        "question", metavar="QUESTION", nargs="+", help="in your own words; at least one letter or digit"
+    )
+    _ref(ask)
+    _json(ask)
+    ask.add_argument(
+        "--verify", action="store_true", help="check the citations of the answer too; exit 1 on a mismatch"
+    )
+    _only(ask)
+    _as_indexed(ask)
+
+    search = _command(
+        listed,
+        "search",
+        "REMOTE QUERY [--ref REF] [--limit N] [--json] ...",
+        "list the spans that match best",
+        "Index the repository if needed and list the spans that match the query best.",
+        'codetrail search https://github.com/google/uuid "parse urn" --limit 3',
+        _search,
+    )
+    _remote(search)
+    search.add_argument("query", metavar="QUERY", nargs="+", help="words, names, or a question")
+    _ref(search)
+    search.add_argument(
+        "--limit", metavar="N", type=_limit, help=f"how many, 1 to {MAX_LIMIT}; without it 10"
+    )
+    _json(search)
+    _only(search)
+    _as_indexed(search)
+
+    index = _command(
+        listed,
+        "index",
+        "REMOTE [--ref REF] [--json] ...",
+        "index a repository, or bring it up to date",
+        "Index a repository and say what of it was indexed, and what was not.\n"
+        "One that has not moved since costs a single look at its refs.",
+        "codetrail index https://github.com/rs/zerolog\ncodetrail index . --ref v1.2.0",
+        _index,
+    )
+    _remote(index)
+    _ref(index)
+    _json(index)
+    _only(index)
+
+    repos = _command(
+        listed,
+        "repos",
+        "[--json]",
+        "list what is indexed",
+        "List what is indexed, newest first.",
+        "codetrail repos",
+        _repos,
+    )
+    _json(repos)
+
+    jobs = _command(
+        listed,
+        "jobs",
+        "[JOB] [--json]",
+        "list indexing jobs, or show one",
+        "List the latest indexing jobs of this machine, or show one by its id.",
+        "codetrail jobs\ncodetrail jobs JOB --json",
+        _jobs,
+    )
+    jobs.add_argument("job", metavar="JOB", nargs="?", help="the id of one job")
+    _json(jobs)
+
+    _everywhere(parser, suppress=False)
+    return parser
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=24, width=80)
+
+
+def _command(
+    listed: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    name: str,
+    takes: str,
+    summary: str,
+    description: str,
+    example: str,
+    run: Run,
+) -> argparse.ArgumentParser:
+    indented = "\n".join(f"  {line}" for line in example.split("\n"))
+    parser = listed.add_parser(
+        name,
+        help=summary,
+        usage=f"codetrail {name} {takes}".rstrip(),
+        description=f"{description}\n\n{indented}",
+        formatter_class=_Formatter,
+        allow_abbrev=False,
+        add_help=False,
+    )
+    parser.set_defaults(run=run)
+    _everywhere(parser, suppress=True)
+    return parser
+
+
+def _everywhere(parser: argparse.ArgumentParser, *, suppress: bool) -> None:
+    """Options that may stand before and after the command; a command's own default would undo the former."""
+
+    def default(value: object) -> object:
+        return argparse.SUPPRESS if suppress else value
+
+    group = parser.add_argument_group("options of every command")
+    group.add_argument("-h", "--help", action="help", help="print this and exit")
+    group.add_argument(
+        "--api", metavar="URL", default=default(""), help="ask the API at this address (or CODETRAIL_API)"
+    )
+    group.add_argument(
+        "--key", metavar="KEY", default=default(""), help="the key that the API asks for (or CODETRAIL_KEY)"
+    )
+    group.add_argument(
+        "--home",
+        metavar="DIR",
+        type=Path,
+        default=default(None),
+        help="where this machine's data lie (or CODETRAIL_HOME)",
+    )
+    group.add_argument("--quiet", action="store_true", default=default(False), help="say nothing on the way")
+
+
+def _remote(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("remote", metavar="REMOTE", help="https://HOST/OWNER/NAME, a path, or a file:// URL")
+
+
+def _ref(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--ref", metavar="REF", default="HEAD", help="a branch or a tag, by its full name; without it HEAD"
+    )
+
+
+def _json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print the API's response body, byte for byte")
+
+
+def _only(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--only",
+        metavar="PATHS",
+        type=_paths,
+        default=(),
+        help="index only these folders or files, separated by commas; not with --api, nor while "
+        "`codetrail up` runs",
+    )
+
+
+def _as_indexed(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--as-indexed",
+        action="store_true",
+        help="use what is indexed already; do not look for a newer commit",
+    )
+
+
+def _limit(text: str) -> int:
+    return _bounded(text, 1, MAX_LIMIT)
+
+
+def _port(text: str) -> int:
+    return _bounded(text, 0, 65_535)
+
+
+def _bounded(text: str, low: int, high: int) -> int:
+    if not (text.isascii() and text.isdigit() and low <= int(text) <= high):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {low} to {high}")
+    return int(text)
+
+
+def _paths(text: str) -> tuple[str, ...]:
+    paths = tuple(part.strip().strip("/").removeprefix("./") for part in text.split(","))
+    if not all(paths) or any(part == ".." for path in paths for part in path.split("/")):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a list of folders inside the repository, such as src,docs"
+        )
+    return paths
+
+
+def _place(options: argparse.Namespace) -> Place:
+    home = options.home or os.environ.get("CODETRAIL_HOME") or user_data_path("codetrail", appauthor=False)
+    return Place(
+        home=Path(home).expanduser().absolute(),
+        api=options.api or os.environ.get("CODETRAIL_API", ""),
+        key=options.key or os.environ.get("CODETRAIL_KEY", ""),
+    )
+
+
+def _words(words: list[str], what: str) -> str:
+    text = " ".join(words).strip()
+    if not has_word(text):
+        raise Misused(f"{what} holds no letter and no digit: there is nothing to look for")
+    if len(text.encode("utf-8", "surrogateescape")) > MAX_QUERY_BYTES:
+        raise Misused(f"{what} is longer than {MAX_QUERY_BYTES:,} bytes: ask in fewer words")
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise Misused(f"{what} is not valid UTF-8")
+    return text
+
+
+def _target(options: argparse.Namespace) -> Target:
+    try:
+        ref = admit_ref(options.ref)
+    except NotAdmitted as error:
+        raise Misused(str(error)) from error
+    return Target(options.remote, ref, options.only, getattr(options, "as_indexed", False))
+
+
+def _ask(terminal: Terminal, options: argparse.Namespace) -> int:
+    question = _words(options.question, "the question")
+    return commands.ask(
+        terminal, _place(options), _target(options), question, as_json=options.json, verify=options.verify
+    )
+
+
+def _search(terminal: Terminal, options: argparse.Namespace) -> int:
+    query = _words(options.query, "the query")
+    return commands.search(
+        terminal, _place(options), _target(options), query, limit=options.limit, as_json=options.json
+    )
+
+
+def _index(terminal: Terminal, options: argparse.Namespace) -> int:
+    return commands.index(terminal, _place(options), _target(options), as_json=options.json)
+
+
+def _repos(terminal: Terminal, options: argparse.Namespace) -> int:
+    return commands.repos(terminal, _place(options), as_json=options.json)
+
+
+def _jobs(terminal: Terminal, options: argparse.Namespace) -> int:
+    return commands.jobs(terminal, _place(options), options.job, as_json=options.json)

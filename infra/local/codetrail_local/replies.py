@@ -1,0 +1,170 @@
+"""What the command reads of the API's responses: only that, so that further fields do no harm."""
+
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from codetrail_local.trouble import Trouble
+
+
+class UnexpectedReply(Trouble):
+    """A response that is not what codetrail's API answers."""
+
+
+class Reply(BaseModel):
+    """A response, or a part of one."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Progress(Reply):
+    """How far a job is: its stage, and what it has counted."""
+
+    stage: str = ""
+    counts: dict[str, int] = Field(default_factory=dict)
+
+
+class JobError(Reply):
+    """Why a job failed."""
+
+    reason: str
+    message: str = ""
+
+
+class Job(Reply):
+    """One repository and ref on its way into the index."""
+
+    id: str
+    remote: str
+    ref: str
+    status: str
+    repo_id: str | None = None
+    progress: Progress | None = None
+    error: JobError | None = None
+
+    @property
+    def why(self) -> str:
+        """Why it failed, in one sentence; empty where it did not."""
+        if self.error is None:
+            return "The job failed and does not say why." if self.status == "failed" else ""
+        return self.error.message or self.error.reason
+
+
+class Coverage(Reply):
+    """Files by outcome, and by reason where they were not indexed whole."""
+
+    indexed: int = 0
+    degraded: int = 0
+    skipped: int = 0
+    dropped_spans: int = 0
+    reasons: dict[str, int] = Field(default_factory=dict)
+
+
+class Staleness(Reply):
+    """What is known of a revision's age, and what is not."""
+
+    note: str = ""
+
+
+class Repo(Reply):
+    """A published revision."""
+
+    id: str
+    remote: str
+    ref: str
+    commit: str
+    indexed_at: str = ""
+    files: int | None = None
+    spans: int | None = None
+    coverage: Coverage | None = None
+    staleness: Staleness | None = None
+
+
+class Repos(Reply):
+    """A page of the corpus."""
+
+    repos: list[Repo]
+    next: str | None = None
+
+
+class Citation(Reply):
+    """What a claim rests on, and the shell line by which anybody checks it."""
+
+    remote: str
+    commit: str
+    path: str
+    start_line: int
+    end_line: int
+    digest: str
+    check: str = ""
+    permalink: str = ""
+    staleness: Staleness | None = None
+
+
+class Marked(Reply):
+    """A marker in an answer and what it stands for."""
+
+    marker: int
+    kind: str = ""
+    symbol: str = ""
+    citation: Citation
+
+
+class Floor(Reply):
+    """The score under which nothing is worth answering from."""
+
+    value: float
+    calibrated: bool = False
+    applicable: bool = True
+    quantity: str = "cosine"
+
+
+class Answer(Reply):
+    """An answer, or a refusal."""
+
+    repo_id: str
+    refused: bool
+    answer: str = ""
+    citations: list[Marked] = Field(default_factory=list)
+    dropped: int = 0
+    reason: str = ""
+    detail: str = ""
+    top_score: float | None = None
+    floor: Floor | None = None
+    coverage: Coverage | None = None
+
+
+class Hit(Reply):
+    """One span that a search found."""
+
+    path: str
+    kind: str = ""
+    symbol: str = ""
+    start_line: int
+    end_line: int
+    text: str = ""
+    score: float
+    citation: Citation
+
+
+class Hits(Reply):
+    """What a search found, best first."""
+
+    repo_id: str
+    mode: str = ""
+    hits: list[Hit]
+
+
+T = TypeVar("T", bound=Reply)
+
+
+def read(kind: type[T], body: bytes) -> T:
+    """Return *body* as a *kind*. Raises UnexpectedReply."""
+    try:
+        return kind.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the body"
+        raise UnexpectedReply(
+            f"the answer is no {kind.__name__.lower()} of codetrail's API ({where}: {first['msg']})"
+        ) from error

@@ -1,0 +1,240 @@
+import subprocess
+from datetime import UTC, datetime
+
+from codetrail_local import render
+from codetrail_local.replies import (
+    Answer,
+    Citation,
+    Coverage,
+    Floor,
+    Hit,
+    Hits,
+    Job,
+    JobError,
+    Marked,
+    Progress,
+    Repo,
+    Staleness,
+)
+from codetrail_local.terminal import Style
+
+NOTE = "Correct at commit 2d3c2a9, indexed 1 day ago. codetrail has not checked whether HEAD has moved since."
+PLAIN = Style(columns=80)
+URL = "https://github.com/google/uuid"
+COMMIT = "2d3c2a9cc518326daf99a383f07c4d3c44317e4d"
+
+
+def citation(path="version7.go", remote=URL, **fields):
+    given = {
+        "remote": remote,
+        "commit": COMMIT,
+        "path": path,
+        "start_line": 22,
+        "end_line": 31,
+        "digest": "a" * 64,
+        "check": f"git cat-file blob {COMMIT}:{path} | tail -n +22 | head -n 10 | head -c 300 | sha256sum",
+        "permalink": f"{remote}/blob/{COMMIT}/{path}#L22-L31",
+        "staleness": Staleness(note=NOTE),
+    }
+    return Citation(**{**given, **fields})
+
+
+def answered(*marked, text="[1] version7.go:22-31 (NewV7)\nfunc NewV7() {}\n", **fields):
+    return Answer(repo_id="9f2c1a7b3d5e4088", refused=False, answer=text, citations=list(marked), **fields)
+
+
+def marked(number=1, symbol="NewV7", **fields):
+    return Marked(marker=number, kind="func", symbol=symbol, citation=citation(**fields))
+
+
+def test_an_answer_is_followed_by_its_citations_and_what_is_not_known():
+    assert (
+        render.answer(answered(marked(), dropped=2), PLAIN)
+        == f"""\
+[1] version7.go:22-31 (NewV7)
+func NewV7() {{}}
+
+Citations. Each command prints the SHA-256 under it, in any clone:
+    git clone https://github.com/google/uuid && cd uuid
+
+[1] version7.go:22-31 (func NewV7)
+    https://github.com/google/uuid/blob/{COMMIT}/version7.go#L22-L31
+    git cat-file blob {COMMIT}:version7.go | tail -n +22 | head -n 10 | head -c 300 | sha256sum
+    {"a" * 64}
+
+Correct at commit 2d3c2a9, indexed 1 day ago. codetrail has not checked whether
+HEAD has moved since.
+2 more spans matched and did not fit the answer's length."""
+    )
+
+
+def test_a_command_is_one_line_however_narrow_the_terminal_is():
+    lines = render.answer(answered(marked()), Style(columns=20)).split("\n")
+
+    assert [line.strip() for line in lines if "cat-file" in line] == [citation().check]
+
+
+def test_citations_are_grouped_by_repository_with_one_way_to_a_clone_each():
+    other = "https://codeberg.org/a/b"
+    text = render.citations([marked(1), marked(2, remote=other), marked(3)], PLAIN)
+
+    assert text.count("git clone") == 2
+    assert (
+        text.index("[1]") < text.index("[3]") < text.index(f"git clone {other} && cd b") < text.index("[2]")
+    )
+
+
+def test_a_repository_on_this_machine_is_a_clone_already():
+    assert render.clone_hint("file:///home/me/a%20b%27s") == "cd '/home/me/a b'\"'\"'s'"
+
+
+def test_a_file_without_a_forge_has_no_link_line():
+    text = render.citations([marked(remote="file:///src/uuid", permalink="")], PLAIN)
+
+    assert "\n    cd" not in text.split("\n\n")[1]
+    assert [line[:15] for line in text.split("\n")[-3:]] == [
+        "[1] version7.go",
+        "    git cat-fil",
+        "    aaaaaaaaaaa",
+    ]
+
+
+def test_a_refusal_says_why_and_what_was_searched():
+    reply = Answer(
+        repo_id="9f2c1a7b3d5e4088",
+        refused=True,
+        reason="below_floor",
+        detail="The best match scored under the measured floor of 0.25.",
+        top_score=0.181,
+        floor=Floor(value=0.25, calibrated=True, quantity="cosine"),
+        coverage=Coverage(
+            indexed=25, degraded=1, skipped=3, reasons={"binary": 2, "lfs_pointer": 1, "new": 1}
+        ),
+    )
+
+    assert (
+        render.answer(reply, PLAIN)
+        == """\
+No answer.
+The best match scored under the measured floor of 0.25.
+
+  reason   below_floor
+  best     0.181
+  floor    0.250 of cosine (measured)
+  searched 26 files, 1 of them by windows of lines
+  skipped  3 files
+  why      2 binary, 1 Git LFS pointers, 1 new"""
+    )
+
+
+def test_a_floor_that_nobody_measured_is_not_called_measured():
+    reply = Answer(repo_id="9", refused=True, floor=Floor(value=0.4, calibrated=False))
+
+    assert "set by whoever runs this, not measured" in render.answer(reply, PLAIN)
+
+
+def test_hits_show_their_first_lines():
+    hit = Hit(
+        path="version7.go", kind="func", symbol="NewV7", start_line=22, end_line=31,
+        text="a\n\nb\nc\nd\ne\nf\n", score=5.1234, citation=citation(),
+    )  # fmt: skip
+
+    assert (
+        render.hits(Hits(repo_id="9", mode="hybrid", hits=[hit]), PLAIN)
+        == """\
+1. version7.go:22-31 (func NewV7)  score 5.123
+    a
+    b
+    c
+    d
+    … 2 more lines
+
+Correct at commit 2d3c2a9, indexed 1 day ago. codetrail has not checked whether
+HEAD has moved since.
+Scores order the hits of one search (hybrid); they say nothing across searches."""
+    )
+
+
+def test_nothing_found_is_said():
+    assert render.hits(Hits(repo_id="9", hits=[]), PLAIN) == "Nothing in this repository's index matches."
+
+
+def test_the_corpus_is_a_table():
+    repo = Repo(
+        id="9f2c1a7b3d5e4088", remote=URL, ref="HEAD", commit=COMMIT, indexed_at="2026-11-30T20:00:00Z"
+    )
+    now = datetime(2026, 11, 30, 22, 5, tzinfo=UTC)
+
+    assert render.repos([repo], now).split("\n") == [
+        "ID                COMMIT   INDEXED      REPOSITORY",
+        "9f2c1a7b3d5e4088  2d3c2a9  2 hours ago  https://github.com/google/uuid (HEAD)",
+    ]
+
+
+def test_an_empty_corpus_says_how_to_begin():
+    assert "codetrail index REMOTE" in render.repos([], datetime.now(UTC))
+
+
+def test_a_failed_job_says_why_under_its_line():
+    failed = Job(
+        id="j1", remote=URL, ref="v9", status="failed", progress=Progress(stage="resolve"),
+        error=JobError(reason="ref_not_found", message="The repository has no branch or tag of this name."),
+    )  # fmt: skip
+    done = Job(id="j2", remote=URL, ref="HEAD", status="done", progress=Progress(stage="published"))
+
+    assert render.jobs([failed, done]).split("\n") == [
+        "JOB  STATUS  STAGE      REPOSITORY",
+        "j1   failed  resolve    https://github.com/google/uuid (v9)",
+        "    The repository has no branch or tag of this name.",
+        "j2   done    published  https://github.com/google/uuid (HEAD)",
+    ]
+
+
+def test_nothing_of_a_repository_steers_the_terminal():
+    evil = "\x1b]0;owned\x07\x9b2J\u202e"
+    cited = marked(
+        symbol=evil, path=evil, remote=f"https://x/{evil}/y", permalink=evil, check=evil, digest=evil,
+        staleness=Staleness(note=evil),
+    )  # fmt: skip
+    hit = Hit(
+        path=evil,
+        kind=evil,
+        symbol=evil,
+        start_line=1,
+        end_line=2,
+        text=evil,
+        score=1,
+        citation=cited.citation,
+    )
+    repo = Repo(id=evil, remote=evil, ref=evil, commit=evil, indexed_at=evil)
+    job = Job(id=evil, remote=evil, ref=evil, status=evil, error=JobError(reason=evil, message=evil))
+    texts = [
+        render.answer(answered(cited, text=f"[1] {evil}:22-31\n{evil}\r{evil}"), PLAIN),
+        render.answer(Answer(repo_id=evil, refused=True, reason=evil, detail=evil), PLAIN),
+        render.hits(Hits(repo_id=evil, mode=evil, hits=[hit]), PLAIN),
+        render.indexed(repo, PLAIN),
+        render.repos([repo], datetime.now(UTC)),
+        render.jobs([job]),
+    ]
+
+    for text in texts:
+        assert not {"\x1b", "\x07", "\x9b", "\u202e", "\r"} & set(text)
+        assert "\\x1b]0;owned\\x07\\x9b2J\\u202e" in text
+
+
+def test_headings_are_bold_on_a_terminal_and_nothing_else_of_the_code_is():
+    text = render.answer(
+        answered(marked(), text="[1] version7.go:22-31 (NewV7)\n[2] fake.go:1-2\n"), Style(colour=True)
+    )
+
+    assert text.startswith("\x1b[1m[1] version7.go:22-31 (NewV7)\x1b[0m\n[2] fake.go:1-2\n")
+
+
+def test_the_way_to_a_clone_is_safe_to_paste():
+    hint = render.clone_hint("https://github.com/o/$(touch x)`id`;'")
+    words = subprocess.run(
+        ["sh", "-c", f"set -f; git() {{ printf '%s\\n' \"$2\"; }}; {hint.split(' && ')[0]}"],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+
+    assert words == "https://github.com/o/$(touch x)`id`;'\n"
