@@ -221,7 +221,7 @@ class _CoverageRow(_Strict):
 class _ManifestRow(_Strict):
     version: Annotated[int, Field(ge=1, le=1)]
     repo_id: _Hex16
-    remote: Annotated[str, Field(min_length=1, pattern=r"^[^\x00-\x20\x7f]+$"), _bounded(4_096)]
+    remote: Annotated[str, Field(min_length=1, pattern=r"^[^\x00-\x20\x7f]+$"), _bounded(16_384)]
     ref: Annotated[str, Field(min_length=1, pattern=r"^[^\x00-\x20\x7f]+$"), _bounded(1_024)]
     commit: _ObjectId
     fingerprint: _Hex16

@@ -42,11 +42,12 @@ from codetrail.domain.manifest import (
     Row,
 )
 from codetrail.domain.paths import to_bytes, to_text
+from codetrail.domain.remote import admit, admit_ref
 from codetrail.domain.repo import Coverage, Outcome, Reason, SourceFile, repo_id
 from codetrail.domain.span import MAX_TEXT_BYTES, Kind, Span, span_id
 from codetrail.domain.terms import RULES_VERSION, TermReader
 from codetrail.domain.words import has_word
-from codetrail.errors import Unavailable
+from codetrail.errors import NotAdmitted, Unavailable
 from codetrail.services.ports import (
     Artifacts,
     Checkout,
@@ -160,19 +161,23 @@ def index(
     loads: LoadQueue,
     reports: Reports,
     fingerprint: str,
+    hosts: Sequence[str],
+    local: bool,
     paths: Sequence[str],
     run: str,
     check_time: Callable[[], None],
 ) -> None:
     """Do one index job, or report why it cannot be done.
 
-    *paths* limits what of the tree is read (empty: all); *run* names the folder of this run's batches;
-    *check_time* raises IndexingFailed once the deadline has passed. Raises Unavailable when our own queues or
-    bucket do not answer: the message then comes again.
+    *hosts* and *local* admit the remote once more: whoever can write to the queue still cannot make us fetch
+    from elsewhere. *paths* limits what of the tree is read (empty: all); *run* names the folder of this run's
+    batches; *check_time* raises IndexingFailed once the deadline has passed. Raises Unavailable when our own
+    queues or bucket do not answer: the message then comes again.
     """
     facts: dict[str, object] = {"job": job.job_id, "attempt": job.attempt}
     try:
         reports.enter(Stage.RESOLVE)
+        _admit(job, hosts, local)
         commit = git.resolve(job.remote, job.ref)
         repo = repo_id(job.remote, commit)
         known = job.published
@@ -213,8 +218,19 @@ def index(
         [LoadBatch(job.job_id, job.attempt, key, digest, batch) for batch in range(len(manifest.batches))]
     )
     reports.stage = Stage.LOAD
-    reports.end(EventKind.SEALED, repo_id=repo, spans=manifest.spans, files=manifest.files, loaded=0)
+    reports.end(EventKind.SEALED, repo_id=repo, spans=manifest.spans, files=manifest.files)
     log.info("indexed", extra=facts | {"repo": repo, "spans": manifest.spans, "files": manifest.files})
+
+
+def _admit(job: IndexJob, hosts: Sequence[str], local: bool) -> None:
+    try:
+        canonical = admit(job.remote, hosts, local)
+        admit_ref(job.ref)
+    except NotAdmitted as error:
+        log.warning("not admitted", extra={"job": job.job_id, "rule": error.rule})
+        raise IndexingFailed(FailureReason.INTERNAL) from error
+    if canonical != job.remote:
+        raise IndexingFailed(FailureReason.INTERNAL)
 
 
 Put = Callable[[int, BatchKind, Iterable[Row]], BatchEntry]
