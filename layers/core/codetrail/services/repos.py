@@ -43,6 +43,11 @@ def get_job(job_id: str, *, jobs: JobStore) -> Job:
     return jobs.get(job_id)
 
 
+def list_jobs(*, limit: int, jobs: JobStore) -> list[Job]:
+    """Return the newest jobs."""
+    return jobs.recent(limit)
+
+
 def list_repos(
     *,
     limit: int,
@@ -74,3 +79,9 @@ def get_span(repo_id: str, span_id: str, *, repos: RepoStore) -> tuple[Revision,
     span = repos.span(revision, span_id)
     repos.used(repo_id)
     return revision, span, Citation.of(revision, span)
+
+
+def remove_repo(repo_id: str, *, repos: RepoStore) -> None:
+    """Delete a repository and all that is stored of it. Raises NotFound."""
+    repos.forget(repo_id)
+    log.info("removed", extra={"repo": repo_id})

@@ -7,16 +7,16 @@ from codetrail.domain.job import FailureReason, Stage
 from codetrail.services.outbox import deliver
 from codetrail.services.ports import IndexQueue, JobStore
 
-# Seconds of silence, by stage, after which an attempt counts as crashed. Stages that report as they go are
-# given a few of their reports' time; `fetch` is git's own and may use all of JOB_DEADLINE_SECONDS; `load` may
-# stand behind another job's batches; `queued` is no silence of ours but a queue that is long, so the message
-# is only sent again.
+# Seconds of silence, by stage, after which an attempt counts as crashed. `chunk` reports every few seconds,
+# but one file may take its time; `fetch` is git's own and may use all of JOB_DEADLINE_SECONDS; `seal` writes
+# all batches; `load` may stand behind another job's; `queued` is no silence of ours but a queue that is long,
+# so the message is only sent again.
 SILENCE_SECONDS = {
     Stage.QUEUED: 3_600,
     Stage.RESOLVE: 120,
     Stage.FETCH: 660,
     Stage.CHUNK: 180,
-    Stage.SEAL: 180,
+    Stage.SEAL: 300,
     Stage.LOAD: 900,
 }
 # A run does this much and no more; what is left waits for the next.

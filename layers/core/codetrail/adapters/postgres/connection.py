@@ -83,6 +83,14 @@ class Database:
         with self.session() as connection, connection.transaction():
             yield connection
 
+    def check(self) -> None:
+        """Raises Unavailable when the database does not answer, or was never migrated."""
+        with self.session() as connection:
+            try:
+                connection.execute("select from schema_migrations limit 1")
+            except errors.UndefinedTable as error:
+                raise Unavailable("The database is not migrated yet.") from error
+
     def close(self) -> None:
         """Close the connection; the next use opens another."""
         if self._connection is not None:

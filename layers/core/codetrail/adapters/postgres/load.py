@@ -9,20 +9,18 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import LiteralString
 
-import numpy as np
 from psycopg import errors, sql
 from psycopg.rows import args_row, scalar_row
 from psycopg.types.json import Jsonb
 
 from codetrail.adapters.postgres.connection import Connection, Database
 from codetrail.adapters.postgres.jobs import CONFIRM_REF
+from codetrail.adapters.postgres.search import DIMENSIONS, halfvec
 from codetrail.domain.manifest import BatchKind, IndexedSpan, Manifest, Name, Posting, Row
 from codetrail.domain.remote import remote_key
 from codetrail.domain.repo import SourceFile
 from codetrail.errors import ArtifactRejected, NotFound, Unavailable
 from codetrail.services.ports import Vector
-
-DIMENSIONS = (256, 384, 512, 768, 1024)
 
 
 class PostgresLoadStore:
@@ -134,7 +132,7 @@ class PostgresLoadStore:
     def _cache(self, connection: Connection, dimension: int, fresh: Mapping[bytes, Vector]) -> None:
         if not fresh:
             return
-        values = {"keys": list(fresh), "embeddings": [_halfvec(vector) for vector in fresh.values()]}
+        values = {"keys": list(fresh), "embeddings": [halfvec(vector) for vector in fresh.values()]}
         connection.execute(sql.SQL(self.CACHE).format(cache=_table("cached_vectors", dimension)), values)
 
     SPANS: LiteralString = """
@@ -374,8 +372,3 @@ def _table(name: LiteralString, dimension: int) -> sql.Identifier:
     if dimension not in DIMENSIONS:
         raise ValueError(f"there is no table for {dimension} dimensions")
     return sql.Identifier(f"{name}_{dimension}")
-
-
-def _halfvec(vector: Vector) -> str:
-    # Five digits tell any two half-precision numbers apart.
-    return f"[{','.join(format(number, '.5g') for number in vector.astype(np.float16).tolist())}]"
