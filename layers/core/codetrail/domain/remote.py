@@ -42,7 +42,7 @@ _REF_FAULTS = tuple(
     for fault, problem in (
         (r"\A\Z", "it is empty; leave it out for HEAD"),
         (r"[^A-Za-z0-9._/@+#-]", "it may hold letters, digits and . _ / - @ + #"),
-        (r"\A-", "it must not begin with a dash"),
+        (r"\A[-+]", "it must not begin with a dash or a plus"),
         (r"\.\.|@\{|\A@\Z", "it must not hold .. or be @ alone"),
         (r"\A/|//|/\Z", "it must not begin or end with a slash or hold two in a row"),
         (
