@@ -8,13 +8,13 @@ from codetrail.services.outbox import deliver
 from codetrail.services.ports import IndexQueue, JobStore
 
 # Seconds of silence, by stage, after which an attempt counts as crashed. `chunk` reports every few seconds,
-# but one file may take its time; `fetch` is git's own and may use all of JOB_DEADLINE_SECONDS; `seal` writes
+# but one file may take its time; `fetch` is git's own, which is given four minutes; `seal` writes
 # all batches; `load` may stand behind another job's; `queued` is no silence of ours but a queue that is long,
 # so the message is only sent again.
 SILENCE_SECONDS = {
     Stage.QUEUED: 3_600,
     Stage.RESOLVE: 120,
-    Stage.FETCH: 660,
+    Stage.FETCH: 300,
     Stage.CHUNK: 180,
     Stage.SEAL: 300,
     Stage.LOAD: 900,
