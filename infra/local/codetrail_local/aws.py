@@ -5,7 +5,9 @@ loses with it is harmless, since a job's row is the truth and a message only a w
 """
 
 import json
+import logging
 import os
+import urllib.request
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +36,7 @@ class LocalAws:
         # Imported here since it takes a third of a second, in which Postgres can start.
         from moto.server import ThreadedMotoServer  # noqa: PLC0415
 
+        logging.getLogger("werkzeug").setLevel(logging.ERROR)  # or it prints every request
         self.template = template
         self._server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
         self._server.start()
@@ -41,15 +44,18 @@ class LocalAws:
         self.endpoint = f"http://{host}:{port}"
         session = _session()
         self.sqs = _client(session, "sqs", self.endpoint)
-        s3 = _client(session, "s3", self.endpoint)
+        self.s3 = _client(session, "s3", self.endpoint)
         for name in template.buckets.values():
-            s3.create_bucket(Bucket=name)
+            self.s3.create_bucket(Bucket=name)
         self.queues: dict[str, QueueAddress] = {}
         for logical in _dead_letters_first(template.queues):
             self.queues[logical] = self._make(template.queues[logical])
 
     def stop(self) -> None:
-        """Forget everything."""
+        """Forget everything. (moto's memory is the process's, not the server's.)"""
+        # A user's proxy is not for loopback.
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        opener.open(f"{self.endpoint}/moto-api/reset", data=b"", timeout=READ_TIMEOUT_SECONDS).close()
         self._server.stop()
 
     def _make(self, queue: Queue) -> QueueAddress:

@@ -5,6 +5,7 @@ function's timeout is killed with everything it started, one that crashed is rep
 and its variables are built for it, never copied from ours.
 """
 
+import contextlib
 import json
 import os
 import queue
@@ -15,7 +16,6 @@ import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -145,14 +145,18 @@ class Environment:
 
     def _listen(self) -> None:
         assert self._process.stdout is not None  # noqa: S101 - it was asked for above
-        for line in self._process.stdout:
-            self._replies.put(json.loads(line))
+        with self._process.stdout as replies:
+            for line in replies:
+                self._replies.put(json.loads(line))
         self._replies.put(None)
 
     def _reap(self) -> None:
         # Whatever it started must not outlive it, and may hold the pipe open that _listen reads.
         self._process.wait()
         _kill_group(self._process.pid)
+        assert self._process.stdin is not None  # noqa: S101 - it was asked for above
+        with contextlib.suppress(OSError):  # a request that was not taken any more
+            self._process.stdin.close()
 
 
 class Functions:
@@ -216,7 +220,7 @@ class Functions:
                 name: [one.pid for one in (*self._idle[name], *self._busy[name])] for name in self._functions
             }
 
-    @contextmanager
+    @contextlib.contextmanager
     def _lease(self, name: str) -> Iterator[Environment]:
         environment = self._take(name)
         try:

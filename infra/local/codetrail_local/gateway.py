@@ -125,7 +125,7 @@ class Gateway:
             except Late:
                 raise _Refused("INTEGRATION_TIMEOUT", 504, "Endpoint request timed out") from None
             except InvocationFailed as error:
-                log.error("a request failed", extra={"request": request.request_id, "error": str(error)})
+                log.error("a request failed: %s", error)
                 raise _Refused("INTEGRATION_FAILURE", 502, "Internal server error") from None
             return self._response(result)
         except _Refused as refused:
@@ -192,6 +192,7 @@ class Gateway:
             "requestContext": {
                 "accountId": ACCOUNT,
                 "apiId": "local",
+                "deploymentId": "local",
                 "domainName": f"{HOST}:{self._server.server_port}",
                 "domainPrefix": "local",
                 "extendedRequestId": request.request_id,
@@ -287,7 +288,7 @@ def _plain(value: object) -> str:
 
 
 def _malformed(what: str) -> _Refused:
-    log.error("malformed Lambda proxy response", extra={"why": what})
+    log.error("a malformed Lambda proxy response: it %s", what)
     return _Refused("INTEGRATION_FAILURE", 502, "Internal server error")
 
 
@@ -360,6 +361,7 @@ class _Handler(BaseHTTPRequestHandler):
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Refuse what http.server cannot even read, in our own shape."""
         self.close_connection = True
+        self.request_version = self.protocol_version  # or a line that it cannot read is answered as HTTP/0.9
         refused = _Refused("BAD_REQUEST_PARAMETERS", code, message or "this is not HTTP")
         self._send(self.server.gateway.refusal(refused, str(uuid.uuid4())))
 

@@ -108,6 +108,13 @@ class LocalStack:
             raise LocalError("the local stack is not started")
         return self._gateway.url
 
+    @property
+    def aws(self) -> LocalAws:
+        """The queues and the bucket."""
+        if self._aws is None:
+            raise LocalError("the local stack is not started")
+        return self._aws
+
     def start(self) -> None:
         """Start everything, or nothing. Raises LocalError: AlreadyRunning, PortInUse and others."""
         self.home.acquire()
@@ -204,12 +211,11 @@ class LocalStack:
         self.warm(*(name for name in ("repos", "ask") if name in template.functions))
 
     def _poll(self, template: Template) -> None:
-        assert self._aws is not None  # noqa: S101 - _start made it
         pollers: list[Poller | Clock] = []
         for source in template.sources:
-            address = self._aws.queues[source.queue]
+            address = self.aws.queues[source.queue]
             pollers.append(
-                Poller(source, address, sqs=self._aws.sqs, invoke=self.invoke, concurrency=CONCURRENCY)
+                Poller(source, address, sqs=self.aws.sqs, invoke=self.invoke, concurrency=CONCURRENCY)
             )
         pollers += [
             Clock(schedule, invoke=self.invoke, seconds=self._sweep_seconds)
@@ -264,7 +270,6 @@ class LocalStack:
 
     def _variables(self, function: Function) -> dict[str, str]:
         """Build a function's environment: Lambda's own variables, the template's, and the user's settings."""
-        assert self._aws is not None  # noqa: S101 - there are no functions before it
         given = {name: self._resolve(value) for name, value in function.environment.items()}
         variables = {name: os.environ[name] for name in MACHINE if name in os.environ}
         variables |= {"NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}
@@ -277,7 +282,7 @@ class LocalStack:
         variables |= {
             "AWS_REGION": REGION,
             "AWS_DEFAULT_REGION": REGION,
-            "AWS_ENDPOINT_URL": self._aws.endpoint,
+            "AWS_ENDPOINT_URL": self.aws.endpoint,
             "AWS_CONFIG_FILE": os.devnull,
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
             "AWS_EC2_METADATA_DISABLED": "true",
@@ -302,22 +307,21 @@ class LocalStack:
 
     def _resolve(self, value: object) -> str | None:
         """What a value of the template comes to here; None for what there is only on AWS."""
-        assert self._aws is not None  # noqa: S101 - as above
         if not isinstance(value, dict | list):
             return str(value)
         if not isinstance(value, dict):
             return None
         named = value.get("Ref")
-        if named in self._aws.queues:
-            return self._aws.queues[named].url
+        if named in self.aws.queues:
+            return self.aws.queues[named].url
         if named is not None:
-            template = self._aws.template
+            template = self.aws.template
             return (
                 template.buckets.get(named) or template.parameters.get(named) or PSEUDO_PARAMETERS.get(named)
             )
         logical, attribute = value.get("Fn::GetAtt", ["", ""])
-        if logical in self._aws.queues and attribute in ("Arn", "QueueName"):
-            arn = self._aws.queues[logical].arn
+        if logical in self.aws.queues and attribute in ("Arn", "QueueName"):
+            arn = self.aws.queues[logical].arn
             return arn if attribute == "Arn" else arn.rpartition(":")[2]
         return None
 
