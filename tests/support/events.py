@@ -1,6 +1,7 @@
 """Real API Gateway events out of events/, changed where a test needs it, and the context Lambda gives."""
 
 import json
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +30,7 @@ def event(
     *,
     body: object = None,
     text: str | None = None,
-    query: dict[str, str | list[str]] | None = None,
+    query: Mapping[str, str | list[str]] | None = None,
     headers: dict[str, str | None] | None = None,
     method: str | None = None,
     **path: str,

@@ -1,0 +1,91 @@
+"""Events of POST …/ask in, responses out."""
+
+import pytest
+
+from codetrail.domain.repo import repo_id
+from tests.support.events import event
+from tests.support.revisions import COMMIT
+
+REPO = repo_id("https://github.com/google/uuid", COMMIT)
+
+
+def ask(repo=REPO, **body):
+    return event("ask", body={"q": "how is a NewV7 made", **body}, repo=repo)
+
+
+def test_an_answer_quotes_spans_and_cites_each(call, published):
+    answer = call(ask(limit=2))
+
+    assert answer.status == 200
+    given = answer.json
+    assert given.keys() == {
+        "repo_id", "refused", "answered_by", "answer", "citations", "dropped", "mode", "top_score", "floor",
+    }  # fmt: skip
+    assert (given["refused"], given["answered_by"], given["mode"]) == (False, "extractive", "hybrid")
+    assert given["answer"].startswith("[1] uuid.go:1-3 (NewV7)\nfunc NewV7()")
+    first = given["citations"][0]
+    assert (first["marker"], first["kind"], first["symbol"]) == (1, "func", "NewV7")
+    assert first["citation"]["path"] == "uuid.go"
+    assert given["floor"].keys() == {"value", "calibrated", "applicable", "quantity"}
+
+
+def test_spans_that_do_not_fit_are_dropped_whole_and_counted(call, published):
+    given = call(ask(limit=4)).json
+
+    assert given["dropped"] + len(given["citations"]) == 4
+    assert given["dropped"] >= 1
+
+
+def test_nothing_found_is_a_refusal_that_says_what_was_searched(call, published, setting):
+    setting("RETRIEVAL_MODE", "lexical")
+
+    answer = call(ask(q="zzz"))
+
+    assert answer.status == 200
+    refused = answer.json
+    assert refused.keys() == {
+        "repo_id", "refused", "answered_by", "reason", "detail", "coverage", "mode", "top_score", "floor",
+    }  # fmt: skip
+    assert (refused["refused"], refused["reason"], refused["top_score"]) == (True, "no_spans", None)
+    assert refused["detail"] == "Nothing in this repository's index matched the question."
+    assert refused["floor"]["applicable"] is False
+    assert refused["coverage"]["reasons"] == {}
+
+
+def test_a_best_match_under_the_floor_is_a_refusal_that_names_the_floor(call, published, setting):
+    setting("ANSWER_SCORE_FLOOR", "0.99")
+
+    refused = call(ask()).json
+
+    assert (refused["refused"], refused["reason"]) == (True, "below_floor")
+    assert "0.99" in refused["detail"]
+    assert "no evaluation has chosen this number" in refused["detail"]
+    assert (refused["floor"]["value"], refused["floor"]["calibrated"]) == (0.99, False)
+
+
+def test_the_extractive_answerer_may_be_named(call, published):
+    assert call(ask(answerer="extractive")).json["answered_by"] == "extractive"
+
+
+def test_a_language_model_is_refused_where_none_is_configured_and_not_replaced(call, published):
+    answer = call(ask(answerer="llm"))
+
+    assert answer.status == 400
+    assert "no language model provider is configured" in answer.json["error"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"answerer": "gpt"}, {"answerer": None}, {"mode": "hybrid"}, {"k": 60}, {"w_vector": 1},
+        {"w_lexical": 1}, {"limit": 0}, {"limit": 51}, {"q": "?"}, {"temperature": 0},
+    ],
+)  # fmt: skip
+def test_what_ask_does_not_take_is_refused(call, published, body):
+    answer = call(ask(**body))
+
+    assert (answer.status, answer.json["rule"]) == (400, "form")
+
+
+def test_an_unknown_repository_is_404(call):
+    assert call(ask()).json == {"error": "no such repository"}
