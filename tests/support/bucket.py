@@ -1,0 +1,103 @@
+"""S3 in memory, and artifacts made of a few spans by the product's own encoder."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+
+from botocore.exceptions import ClientError
+
+from codetrail.adapters.bucket import S3Artifacts
+from codetrail.domain.job import LoadBatch
+from codetrail.domain.manifest import BatchEntry, BatchKind, IndexedSpan, Manifest, Row
+from codetrail.domain.repo import Coverage, Outcome, Reason, SourceFile, repo_id
+from tests.support.revisions import Contents
+
+
+class MemoryS3:
+    """The calls that the bucket's adapter makes, answered as S3 does."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, bytes] = {}
+
+    def get_object(self, **request: object) -> Mapping[str, BytesIO]:
+        key = str(request["Key"])
+        if key not in self.objects:
+            raise ClientError({"Error": {"Code": "NoSuchKey"}}, "GetObject")
+        return {"Body": BytesIO(self.objects[key])}
+
+    def put_object(self, **request: object) -> object:
+        key, body = str(request["Key"]), request["Body"]
+        assert isinstance(body, bytes)
+        if "IfNoneMatch" in request and key in self.objects:
+            raise ClientError({"Error": {"Code": "PreconditionFailed"}}, "PutObject")
+        self.objects[key] = body
+        return {}
+
+    def delete_object(self, **request: object) -> object:
+        self.objects.pop(str(request["Key"]), None)
+        return {}
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """An artifact in the bucket."""
+
+    key: str
+    sha256: str
+    manifest: Manifest
+
+    def batches(self, job_id: str, attempt: int = 1) -> list[LoadBatch]:
+        """The messages that index would send."""
+        return [
+            LoadBatch(job_id, attempt, self.key, self.sha256, number)
+            for number in range(len(self.manifest.batches))
+        ]
+
+
+def seal(
+    artifacts: S3Artifacts,
+    contents: Contents,
+    *,
+    remote: str,
+    commit: str,
+    ref: str = "HEAD",
+    fingerprint: str = "0123456789abcdef",
+    spans_per_batch: int = 2,
+) -> Sealed:
+    """Write *contents* as an artifact of *remote* at *commit*, with small batches, a skipped file among its files."""
+    repo = repo_id(remote, commit)
+    spans = [IndexedSpan(span, mass) for span, mass in zip(contents.spans, contents.masses, strict=True)]
+    paths = sorted({span.path for span in contents.spans})
+    files = [
+        SourceFile(
+            path,
+            "1" * 40,
+            100,
+            "go",
+            Outcome.INDEXED,
+            spans=sum(span.path == path for span in contents.spans),
+        )
+        for path in paths
+    ]
+    files.append(SourceFile("logo.png", "2" * 40, 9_999, "", Outcome.SKIPPED, Reason.BINARY))
+    groups: list[tuple[BatchKind, Sequence[Row]]] = [
+        (BatchKind.SPANS, spans[start : start + spans_per_batch])
+        for start in range(0, len(spans), spans_per_batch)
+    ]
+    groups += [
+        (BatchKind.POSTINGS, contents.postings),
+        (BatchKind.NAMES, contents.names),
+        (BatchKind.FILES, files),
+    ]
+    entries: list[BatchEntry] = [
+        artifacts.put_batch(repo, fingerprint, "job-1", number, kind, rows)
+        for number, (kind, rows) in enumerate(groups)
+    ]
+    manifest = Manifest(
+        repo_id=repo, remote=remote, ref=ref, commit=commit, fingerprint=fingerprint, spans=len(spans),
+        files=len(files), postings=len(contents.postings), names=len(contents.names),
+        stats=contents.revision.stats,
+        coverage=Coverage(indexed=len(paths), skipped=1, reasons={"binary": 1}, languages={"go": len(paths)}),
+        batches=tuple(entries),
+    )  # fmt: skip
+    return Sealed(*artifacts.seal(manifest))
