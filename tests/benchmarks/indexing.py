@@ -4,8 +4,8 @@
 
 Each run embeds the repository's spans bare (as many processes as the stack has loaders, the same batches, no
 database, no queue), then indexes it from submission to done on a new data folder; the two in turn, so that a
-machine whose speed drifts slows both. Printed: both times, their ratio, spans a CPU second, and the peak memory
-of the functions' processes. A local path, or any remote that the local stack admits, may be REMOTE.
+machine whose speed drifts slows both. Printed: both times, their ratio, spans a CPU second, and the peak
+memory of the functions' processes. A local path, or any remote that the local stack admits, may be REMOTE.
 """
 
 import argparse
@@ -53,8 +53,8 @@ def report(remote: str, runs: int) -> None:
         ratios.append(whole / bare)
         memory = ", ".join(f"{name} {megabytes} MB" for name, megabytes in sorted(peaks.items()))
         print(
-            f"run {run}: {len(texts)} spans, embedding alone {bare:.1f} s ({len(texts) / cpu:.1f} spans a CPU second),"
-            f" submission to done {whole:.1f} s, ratio {whole / bare:.2f}; peak memory {memory}"
+            f"run {run}: {len(texts)} spans, embedding alone {bare:.1f} s"
+            f" ({len(texts) / cpu:.1f} spans a CPU second), submission to done {whole:.1f} s, ratio {whole / bare:.2f}; peak memory {memory}"
         )
     print(f"median ratio {statistics.median(ratios):.2f}")
 
