@@ -16,6 +16,7 @@ import resource
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import tempfile
 import threading
@@ -42,6 +43,10 @@ _STDERR_BYTES = 1_024
 _MEMORY_BYTES = 1_073_741_824
 _OPEN_FILES = 256
 _COPY_BYTES = 1_048_576
+_FETCH = (
+    "fetch", "--quiet", "--depth=1", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules",
+    "--no-auto-gc",
+)  # fmt: skip
 # Where the fetched commit is kept: one name of our own, so that nothing of the remote's can collide.
 _FETCHED = "refs/codetrail/commit"
 
@@ -141,35 +146,41 @@ class GitProgram:
         """Fetch that commit alone, depth 1, without blobs over the file cap. Raises IndexingFailed."""
         job = _Job(self._scratch)
         try:
-            folder = job.folder / "objects.git"
-            kind = "sha256" if len(commit) == 64 else "sha1"
-            self._git.output(
-                ["init", "--quiet", "--bare", "--template=", f"--object-format={kind}", str(folder)],
-                cwd=job.folder,
-                seconds=self._limits.resolve_seconds,
-            )
-            settings, environment = self._network(remote, job)
-            fetch = [
-                "fetch",
-                "--quiet",
-                "--depth=1",
-                "--no-tags",
-                "--no-write-fetch-head",
-                "--no-recurse-submodules",
-            ]
-            narrow = ["--no-auto-gc", f"--filter=blob:limit={self._limits.file_bytes + 1}"]
-            self._git.output(
-                [*settings, f"--git-dir={folder}", *fetch, *narrow, "--", remote, f"+{commit}:{_FETCHED}"],
-                cwd=job.folder,
-                seconds=self._limits.fetch_seconds,
-                environment=environment,
-            )
-            _forget_remote(folder, kind)
-            self._verify(folder, commit)
+            try:
+                folder = self._fetch_into(job.folder / "objects.git", remote, commit, filtered=True)
+            except IndexingFailed as failed:
+                if failed.reason is not FailureReason.FSCK:
+                    raise
+                # Beside a filter, git before 2.44 forgets which old mistakes it was told to let through.
+                folder = self._fetch_into(job.folder / "again.git", remote, commit, filtered=False)
         except BaseException:
             job.close()
             raise
         return FetchedCommit(commit, folder, self._git, self._limits, job)
+
+    def _fetch_into(self, folder: Path, remote: str, commit: str, *, filtered: bool) -> Path:
+        kind = "sha256" if len(commit) == 64 else "sha1"
+        job = folder.parent
+        self._git.output(
+            ["init", "--quiet", "--bare", "--template=", f"--object-format={kind}", str(folder)],
+            cwd=job, seconds=self._limits.resolve_seconds,
+        )  # fmt: skip
+        settings, environment = self._network(remote, job)
+        narrow = [f"--filter=blob:limit={self._limits.file_bytes + 1}"] if filtered else []
+        try:
+            self._git.output(
+                [*settings, f"--git-dir={folder}", *_FETCH, *narrow, "--", remote, f"+{commit}:{_FETCHED}"],
+                cwd=job, seconds=self._limits.fetch_seconds, environment=environment,
+            )  # fmt: skip
+        except IndexingFailed as failed:
+            # The child that writes the pack dies of its limit without a word.
+            packs = (folder / "objects" / "pack").iterdir()
+            if any(pack.stat().st_size >= self._limits.repo_bytes for pack in packs):
+                raise IndexingFailed(FailureReason.TOO_LARGE) from failed
+            raise
+        _forget_remote(folder, kind)
+        self._verify(folder, commit)
+        return folder
 
     def clone(self, folder: Path) -> "Clone":
         """Return the repository in *folder* as it lies there, to read it; nothing is fetched."""
@@ -179,7 +190,7 @@ class GitProgram:
         self, remote: str, options: list[str], patterns: list[str], wanted: set[bytes], job: "_Job"
     ) -> tuple[dict[bytes, str], int]:
         """Return the ids of the *wanted* full names, and how many refs there were."""
-        settings, environment = self._network(remote, job)
+        settings, environment = self._network(remote, job.folder)
         named: dict[bytes, str] = {}
         count = size = 0
         arguments = [*settings, "ls-remote", "--quiet", *options, "--", remote, *patterns]
@@ -196,7 +207,7 @@ class GitProgram:
             child.finish(out_of_memory=FailureReason.TOO_MANY_REFS)
         return named, count
 
-    def _network(self, remote: str, job: "_Job") -> tuple[list[str], dict[str, str]]:
+    def _network(self, remote: str, folder: Path) -> tuple[list[str], dict[str, str]]:
         """Return the settings and the environment for a command that meets *remote*, and only that one."""
         address = urlsplit(remote)
         if address.scheme not in self._protocols:
@@ -207,7 +218,7 @@ class GitProgram:
         path = local_path(remote)
         if path is not None:
             # Not `-c`: git takes that away from the process that serves a local repository.
-            environment["GIT_CONFIG_GLOBAL"] = str(_local_config(job.folder / "config", Path(path)))
+            environment["GIT_CONFIG_GLOBAL"] = str(_local_config(folder / "config", Path(path)))
             return settings, environment
         if address.hostname is None:
             raise IndexingFailed(FailureReason.INTERNAL)
@@ -572,6 +583,10 @@ class _Job:
 
     def __init__(self, scratch: Path) -> None:
         scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # In a folder that everybody may write to, somebody may have been here first.
+        found = scratch.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+            raise PermissionError(f"{scratch} is not a folder of this user")
         with (scratch / ".lock").open("wb") as gate:
             fcntl.flock(gate, fcntl.LOCK_EX)
             for folder in scratch.glob("job-*"):
@@ -685,7 +700,7 @@ def _config_value(folder: Path) -> str:
 # git's own words in the C locale, first match first. A URL that we made holds no space, so none of these can
 # come out of a repository's name; lines that the server wrote are left out before.
 _REASONS: tuple[tuple[str, FailureReason, bool], ...] = (
-    (r"fsck error|invalid index-pack output.*fsck", FailureReason.FSCK, False),
+    (r"fsck error", FailureReason.FSCK, False),
     (r"died of signal 25|File too large", FailureReason.TOO_LARGE, False),
     (r"died of signal 24", FailureReason.DEADLINE, True),
     (r"The requested URL returned error: 3\d\d", FailureReason.MOVED, False),
@@ -695,7 +710,7 @@ _REASONS: tuple[tuple[str, FailureReason, bool], ...] = (
     (r"does not appear to be a git repository", FailureReason.NOT_FOUND, False),
     # Gone between the look-up and the fetch: the next look-up finds what is there now.
     (r"not our ref|unadvertised object|couldn't find remote ref", FailureReason.REF_NOT_FOUND, True),
-    (r"possible repository corruption on the remote side", FailureReason.INCOMPLETE, False),
+    (r"did not send all necessary objects|did not receive expected object", FailureReason.INCOMPLETE, False),
     (r"dumb http transport|not valid: is this a git repository", FailureReason.UNREACHABLE, False),
     (r"No space left on device", FailureReason.INTERNAL, True),
 )
@@ -703,6 +718,9 @@ _REASONS: tuple[tuple[str, FailureReason, bool], ...] = (
 
 def _reason(words: str, out_of_memory: FailureReason) -> tuple[FailureReason, bool]:
     """Return why git failed, out of its last words, and whether another try may end differently."""
+    # These few words of the server's are believed: nothing but a reason comes of them.
+    if re.search(r"^(remote|fatal): .*aborting due to possible repository corruption", words, re.MULTILINE):
+        return FailureReason.INCOMPLETE, False
     ours = "\n".join(line for line in words.split("\n") if not line.startswith("remote: "))
     if re.search(r"[Oo]ut of memory|Cannot allocate memory", ours):
         return out_of_memory, False
