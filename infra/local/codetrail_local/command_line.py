@@ -3,7 +3,10 @@
 import argparse
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from textwrap import fill
+from typing import TypeAlias
 
 from platformdirs import user_data_path
 
@@ -11,14 +14,17 @@ from codetrail.domain.remote import admit_ref
 from codetrail.domain.search import MAX_QUERY_BYTES
 from codetrail.domain.words import has_word
 from codetrail.errors import NotAdmitted
-from codetrail_local import commands
+from codetrail_local import commands, doctor, local
 from codetrail_local.commands import Target
 from codetrail_local.session import Place
 from codetrail_local.terminal import Terminal
 from codetrail_local.trouble import Misused
 
 Run = Callable[[Terminal, argparse.Namespace], int]
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
+# One file of help texts for every terminal.
+COLUMNS = 80
 DEFAULT_PORT = 8400
 # What the API takes; refused here already, before anything is started or indexed for it.
 MAX_LIMIT = 50
@@ -56,17 +62,28 @@ def command_line() -> argparse.ArgumentParser:
     )
     listed = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
 
+    _asking(listed)
+    _looking(listed)
+    _running(listed)
+    _everywhere(parser, suppress=False)
+    return parser
+
+
+def _asking(listed: Commands) -> None:
+    """The commands that are about one repository."""
     ask = _command(
         listed,
         "ask",
         "REMOTE QUESTION [--ref REF] [--json] [--verify] ...",
-        "answer a question, with citations",
-        "Index the repository if needed, answer the question out of it, and print each\n"
-        "citation with the command that checks it.",
-        'codetrail ask https://github.com/google/uuid "how is a v7 UUID generated"\n'
-        'codetrail ask . "where are retries decided" --only src,docs\n'
-        'codetrail ask . "where are retries decided" --json | codetrail verify',
         _ask,
+        summary="answer a question, with citations",
+        description="Index the repository if needed, answer the question out of it, and print each citation "
+        "with the command that checks it.",
+        examples=[
+            'codetrail ask https://github.com/google/uuid "how is a v7 UUID generated"',
+            'codetrail ask . "where are retries decided" --only src,docs',
+            'codetrail ask . "where are retries decided" --json | codetrail verify',
+        ],
     )
     _remote(ask)
     ask.add_argument(
@@ -84,10 +101,10 @@ def command_line() -> argparse.ArgumentParser:
         listed,
         "search",
         "REMOTE QUERY [--ref REF] [--limit N] [--json] ...",
-        "list the spans that match best",
-        "Index the repository if needed and list the spans that match the query best.",
-        'codetrail search https://github.com/google/uuid "parse urn" --limit 3',
         _search,
+        summary="list the spans that match best",
+        description="Index the repository if needed and list the spans that match the query best.",
+        examples=['codetrail search https://github.com/google/uuid "parse urn" --limit 3'],
     )
     _remote(search)
     search.add_argument("query", metavar="QUERY", nargs="+", help="words, names, or a question")
@@ -103,25 +120,53 @@ def command_line() -> argparse.ArgumentParser:
         listed,
         "index",
         "REMOTE [--ref REF] [--json] ...",
-        "index a repository, or bring it up to date",
-        "Index a repository and say what of it was indexed, and what was not.\n"
-        "One that has not moved since costs a single look at its refs.",
-        "codetrail index https://github.com/rs/zerolog\ncodetrail index . --ref v1.2.0",
         _index,
+        summary="index a repository, or bring it up to date",
+        description="Index a repository and say what of it was indexed, and what was not. "
+        "One that has not moved since costs a single look at its refs.",
+        examples=["codetrail index https://github.com/rs/zerolog", "codetrail index . --ref v1.2.0"],
     )
     _remote(index)
     _ref(index)
     _json(index)
     _only(index)
 
+
+def _looking(listed: Commands) -> None:
+    """The commands that are about what is there already."""
+    verify = _command(
+        listed,
+        "verify",
+        "[FILE|-] [--clone DIR]",
+        _verify,
+        summary="check citations against a clone",
+        description="Check citations: hash the cited lines out of a clone and compare the digests. "
+        "FILE holds JSON as the API answers it: an answer, a search, a list of citations or a single "
+        "one. Exit 0 when each holds, 1 when one does not.",
+        examples=[
+            'codetrail ask . "where are retries decided" --json | codetrail verify',
+            "codetrail verify answer.json --clone ~/src/uuid",
+        ],
+    )
+    verify.add_argument(
+        "file",
+        metavar="FILE",
+        nargs="?",
+        default="-",
+        help="citations as JSON; without it, or with -, standard input",
+    )
+    verify.add_argument(
+        "--clone", metavar="DIR", type=Path, help="a clone that has the commits; without it they are fetched"
+    )
+
     repos = _command(
         listed,
         "repos",
         "[--json]",
-        "list what is indexed",
-        "List what is indexed, newest first.",
-        "codetrail repos",
         _repos,
+        summary="list what is indexed",
+        description="List what is indexed, newest first.",
+        examples=["codetrail repos"],
     )
     _json(repos)
 
@@ -129,38 +174,101 @@ def command_line() -> argparse.ArgumentParser:
         listed,
         "jobs",
         "[JOB] [--json]",
-        "list indexing jobs, or show one",
-        "List the latest indexing jobs of this machine, or show one by its id.",
-        "codetrail jobs\ncodetrail jobs JOB --json",
         _jobs,
+        summary="list indexing jobs, or show one",
+        description="List the latest indexing jobs of this machine, or show one by its id.",
+        examples=["codetrail jobs", "codetrail jobs JOB --json"],
     )
-    jobs.add_argument("job", metavar="JOB", nargs="?", help="the id of one job")
+    jobs.add_argument("job", metavar="JOB", nargs="?", help="the id of one job; the only way with --api")
     _json(jobs)
 
-    _everywhere(parser, suppress=False)
-    return parser
+    rm = _command(
+        listed,
+        "rm",
+        "REPO",
+        _rm,
+        summary="delete a repository from the index",
+        description="Delete a repository from the index of this machine. The repository itself is "
+        "not touched.",
+        examples=["codetrail rm 9f2c1a7b3d5e4088", "codetrail rm https://github.com/google/uuid"],
+    )
+    rm.add_argument("repo", metavar="REPO", help="an id that `codetrail repos` lists, or a REMOTE: all of it")
+
+
+def _running(listed: Commands) -> None:
+    """The commands that are about codetrail itself."""
+    up = _command(
+        listed,
+        "up",
+        "[--port N]",
+        _up,
+        summary="run codetrail here until Ctrl-C",
+        description="Start the whole of codetrail on this machine and serve its API until Ctrl-C. Other "
+        "commands use it while it runs.",
+        examples=["codetrail up --port 8400"],
+    )
+    up.add_argument(
+        "--port",
+        metavar="N",
+        type=_port,
+        default=DEFAULT_PORT,
+        help=f"where the API listens on 127.0.0.1; without it {DEFAULT_PORT}; 0: any free one",
+    )
+    _command(
+        listed,
+        "down",
+        "",
+        _down,
+        summary="stop what `up` started",
+        description="Stop the codetrail that `codetrail up` started, in whatever terminal.",
+        examples=["codetrail down"],
+    )
+    _command(
+        listed,
+        "status",
+        "",
+        _status,
+        summary="say what runs where, and what it holds",
+        description="Say what runs where, and what it holds.",
+        examples=["codetrail status"],
+    )
+    doctor = _command(
+        listed,
+        "doctor",
+        "[--remake [--yes]]",
+        _doctor,
+        summary="say what is wrong with this machine",
+        description="Look at what codetrail needs of this machine and at its data folder; say what is wrong "
+        "and what to do. Exit 0 when all is well.",
+        examples=["codetrail doctor", "codetrail doctor --remake"],
+    )
+    doctor.add_argument(
+        "--remake",
+        action="store_true",
+        help="remove the database and make a new one; what it held must be indexed again",
+    )
+    doctor.add_argument("--yes", action="store_true", help="do not ask whether to")
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=24, width=80)
+        super().__init__(prog, max_help_position=24, width=COLUMNS)
+
+    def _format_action(self, action: argparse.Action) -> str:
+        text = super()._format_action(action)
+        # Above the commands argparse prints their metavar, under a title that has said it already.
+        return text.partition("\n")[2] if isinstance(action, argparse._SubParsersAction) else text
 
 
 def _command(
-    listed: "argparse._SubParsersAction[argparse.ArgumentParser]",
-    name: str,
-    takes: str,
-    summary: str,
-    description: str,
-    example: str,
-    run: Run,
+    listed: Commands, name: str, takes: str, run: Run, *, summary: str, description: str, examples: list[str]
 ) -> argparse.ArgumentParser:
-    indented = "\n".join(f"  {line}" for line in example.split("\n"))
+    lines = "\n".join(f"  {example}" for example in examples)
     parser = listed.add_parser(
         name,
         help=summary,
         usage=f"codetrail {name} {takes}".rstrip(),
-        description=f"{description}\n\n{indented}",
+        description=f"{fill(description, COLUMNS)}\n\n{lines}",
         formatter_class=_Formatter,
         allow_abbrev=False,
         add_help=False,
@@ -302,3 +410,36 @@ def _repos(terminal: Terminal, options: argparse.Namespace) -> int:
 
 def _jobs(terminal: Terminal, options: argparse.Namespace) -> int:
     return commands.jobs(terminal, _place(options), options.job, as_json=options.json)
+
+
+def _verify(terminal: Terminal, options: argparse.Namespace) -> int:
+    return commands.verify(terminal, options.file, options.clone)
+
+
+def _rm(terminal: Terminal, options: argparse.Namespace) -> int:
+    return commands.rm(terminal, _place(options), options.repo)
+
+
+def _up(terminal: Terminal, options: argparse.Namespace) -> int:
+    return local.up(terminal, _here(options), options.port)
+
+
+def _down(terminal: Terminal, options: argparse.Namespace) -> int:
+    return local.down(terminal, _here(options))
+
+
+def _status(terminal: Terminal, options: argparse.Namespace) -> int:
+    return local.status(terminal, _place(options))
+
+
+def _doctor(terminal: Terminal, options: argparse.Namespace) -> int:
+    return doctor.doctor(
+        terminal, _here(options), port=DEFAULT_PORT, remake=options.remake, consent=options.yes
+    )
+
+
+def _here(options: argparse.Namespace) -> Place:
+    """This machine, for a command that is about nothing else."""
+    if options.api:
+        raise Misused(f"codetrail {options.command} is about this machine: leave out --api")
+    return replace(_place(options), api="")

@@ -1,24 +1,32 @@
 """What each command does, from its arguments to its exit code."""
 
-from collections.abc import Iterator
+import re
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
 
-from codetrail_local import indexing, render
+from codetrail.domain.remote import admit
+from codetrail.errors import NotAdmitted
+from codetrail.services.verify import Verdict
+from codetrail_local import checking, database, indexing, render
 from codetrail_local.client import ApiError
 from codetrail_local.indexing import JobFailed
 from codetrail_local.progress import Watcher, watching
 from codetrail_local.remotes import Remote, remote_of, uncommitted
-from codetrail_local.replies import Answer, Hits, Job, Repo, Repos, read
+from codetrail_local.replies import Answer, Hits, Job, Jobs, Repo, Repos, read
 from codetrail_local.session import Place, Session, connect
-from codetrail_local.terminal import Terminal, visible_line
-from codetrail_local.trouble import Trouble
+from codetrail_local.terminal import Style, Terminal, visible_line
+from codetrail_local.trouble import Misused, Trouble
 
-ANSWERED, REFUSED = 0, 3
+ANSWERED, MISMATCH, REFUSED = 0, 1, 3
 
 # A page of the corpus; the API gives no more at once.
 PAGE = 50
+LATEST_JOBS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +45,8 @@ def index(terminal: Terminal, place: Place, target: Target, *, as_json: bool) ->
     with _asking(terminal, place, target) as (session, watcher):
         done = indexing.index(session.client, remote.url, target.ref, watcher, lasting=session.lasting)
         repo = None if as_json else read(Repo, session.client.repo(done.repo_id))
-    if repo is None:
-        terminal.body(done.body)
-    else:
-        terminal.say(render.indexed(repo, terminal.style))
+        watcher.done()
+        _show(terminal, done.body if repo is None else render.indexed(repo, terminal.style))
     return ANSWERED
 
 
@@ -53,15 +59,18 @@ def ask(
         repo_id, caution = _ready(session, remote, target, watcher)
         watcher.step("asking")
         body = session.client.ask(repo_id, question)
-    reply = read(Answer, body)
-    _caution(terminal, caution)
-    if as_json:
-        terminal.body(body)
-    else:
-        terminal.say(render.answer(reply, terminal.style))
+        reply = read(Answer, body)
+        verdicts = []
+        if verify and not reply.refused:
+            verdicts = checking.check(body, clone=remote.folder, step=watcher.step, source="the answer")
+        watcher.done()
+        _caution(terminal, caution)
+        _show(terminal, body if as_json else render.answer(reply, terminal.style))
+        if verdicts:
+            _report(terminal, verdicts, as_json=as_json)
     if reply.refused:
         return REFUSED
-    return ANSWERED
+    return ANSWERED if checking.hold(verdicts) else MISMATCH
 
 
 def search(
@@ -73,39 +82,70 @@ def search(
         repo_id, caution = _ready(session, remote, target, watcher)
         watcher.step("searching")
         body = session.client.search(repo_id, query, limit)
-    reply = read(Hits, body)
-    _caution(terminal, caution)
-    if as_json:
-        terminal.body(body)
-    else:
-        terminal.say(render.hits(reply, terminal.style))
+        reply = read(Hits, body)
+        watcher.done()
+        _caution(terminal, caution)
+        _show(terminal, body if as_json else render.hits(reply, terminal.style))
     return ANSWERED
+
+
+def verify(terminal: Terminal, file: str, clone: Path | None) -> int:
+    """Check citations against a clone."""
+    if file == "-" and sys.stdin.isatty():
+        terminal.note("Reading citations as JSON from standard input; Ctrl-D ends them.")
+    body = checking.document(file)
+    with watching(terminal.err, quiet=terminal.quiet) as watcher:
+        verdicts = checking.check(body, clone=clone, step=watcher.step, source=file)
+    terminal.say(checking.lines(verdicts, terminal.style))
+    return ANSWERED if checking.hold(verdicts) else MISMATCH
 
 
 def repos(terminal: Terminal, place: Place, *, as_json: bool) -> int:
     """List what is indexed."""
-    with connect(place) as session:
+    with (
+        watching(terminal.err, quiet=terminal.quiet) as watcher,
+        connect(place, step=watcher.step) as session,
+    ):
         body = session.client.repos(limit=PAGE)
         page = read(Repos, body)
         listed = list(page.repos)
         while page.next and not as_json:
             page = read(Repos, session.client.repos(limit=PAGE, cursor=page.next))
             listed += page.repos
-    if as_json:
-        terminal.body(body)
-    else:
-        terminal.say(render.repos(listed, datetime.now(UTC)))
+        watcher.done()
+        _show(terminal, body if as_json else render.repos(listed, datetime.now(UTC)))
     return ANSWERED
 
 
-def jobs(terminal: Terminal, place: Place, job_id: str, *, as_json: bool) -> int:
-    """Say how one job stands."""
-    with connect(place) as session:
-        body = session.client.job(job_id)
-    if as_json:
-        terminal.body(body)
+def jobs(terminal: Terminal, place: Place, job_id: str | None, *, as_json: bool) -> int:
+    """List the latest jobs of this machine, or say how one stands, here or at an API."""
+    if job_id and place.api:
+        with connect(place) as session:
+            body = session.client.job(job_id)
+        listed = [read(Job, body)]
+    elif place.api:
+        raise Misused("the API does not list jobs: name one, or leave out --api (and CODETRAIL_API)")
     else:
-        terminal.say(render.jobs([read(Job, body)]))
+        body = database.job(place.home, job_id) if job_id else database.jobs(place.home, LATEST_JOBS)
+        listed = [read(Job, body)] if job_id else read(Jobs, body).jobs
+    _show(terminal, body if as_json else render.jobs(listed))
+    return ANSWERED
+
+
+def rm(terminal: Terminal, place: Place, repo: str) -> int:
+    """Delete a repository from the index of this machine."""
+    if place.api:
+        raise Misused(
+            "the API deletes nothing: leave out --api (and CODETRAIL_API) to delete on this machine"
+        )
+    if re.fullmatch(r"[0-9a-f]{16}", repo):
+        named = [repo]
+    else:
+        named = [revision.repo_id for revision in database.revisions(place.home, _canonical(repo))]
+        if not named:
+            raise Trouble(f"nothing is indexed of {visible_line(repo)}: codetrail repos lists what is")
+    database.remove(place.home, named)
+    terminal.say("\n".join(f"Deleted {repo_id}." for repo_id in named))
     return ANSWERED
 
 
@@ -156,6 +196,32 @@ def _ready(session: Session, remote: Remote, target: Target, watcher: Watcher) -
             found.id,
             "note: this key may not have anything indexed; the answer is from what was indexed before.",
         )
+
+
+def _canonical(text: str) -> str:
+    """What *text* names, as the index keeps it. Its host need not be allowed any more."""
+    url = remote_of(text).url
+    try:
+        return admit(url, hosts=(urlsplit(url).hostname or "",), local=True)
+    except (NotAdmitted, ValueError) as error:
+        raise Misused(str(error)) from error
+
+
+def _show(terminal: Terminal, result: bytes | str) -> None:
+    """Write the result out now: a stack that was started for it takes a moment to stop."""
+    if isinstance(result, bytes):
+        terminal.body(result)
+    else:
+        terminal.say(result)
+    terminal.out.flush()
+
+
+def _report(terminal: Terminal, verdicts: Sequence[Verdict], *, as_json: bool) -> None:
+    if as_json:  # standard output is the API's body alone
+        terminal.note(checking.lines(verdicts, Style()))
+    else:
+        terminal.say("\n" + checking.lines(verdicts, terminal.style))
+        terminal.out.flush()
 
 
 def _caution(terminal: Terminal, caution: str) -> None:

@@ -39,6 +39,9 @@ class Watcher(Protocol):
     def job(self, job: Job) -> None:
         """A job has been looked at again."""
 
+    def done(self) -> None:
+        """Nothing more is shown: what comes now is the result."""
+
 
 @contextmanager
 def watching(
@@ -77,6 +80,9 @@ class _Silence:
     def job(self, job: Job) -> None:
         """Nothing."""
 
+    def done(self) -> None:
+        """Nothing."""
+
 
 class _Lines:
     def __init__(self, stream: TextIO, clock: Callable[[], float]) -> None:
@@ -98,6 +104,9 @@ class _Lines:
             self._stage = stage
             self._say(words)
 
+    def done(self) -> None:
+        """Lines stay where they are."""
+
     def _say(self, words: str) -> None:
         self._said, self._at = words, self._clock()
         self._stream.write(f"{words}\n")
@@ -115,6 +124,9 @@ class _Bars:
     def job(self, job: Job) -> None:
         words, done, total = state(job)
         self._progress.update(self._task, description=words, total=total, completed=done or 0)
+
+    def done(self) -> None:
+        self._progress.stop()
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from typing import TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from codetrail_local.trouble import Trouble
 
@@ -28,7 +28,7 @@ class JobError(Reply):
     """Why a job failed."""
 
     reason: str
-    message: str = ""
+    sentence: str = ""
 
 
 class Job(Reply):
@@ -41,13 +41,20 @@ class Job(Reply):
     repo_id: str | None = None
     progress: Progress | None = None
     error: JobError | None = None
+    updated_at: AwareDatetime | None = None
 
     @property
     def why(self) -> str:
         """Why it failed, in one sentence; empty where it did not."""
         if self.error is None:
             return "The job failed and does not say why." if self.status == "failed" else ""
-        return self.error.message or self.error.reason
+        return self.error.sentence or self.error.reason
+
+
+class Jobs(Reply):
+    """Jobs, newest first."""
+
+    jobs: list[Job]
 
 
 class Coverage(Reply):

@@ -108,7 +108,7 @@ def test_a_refusal_exits_3(api, run):
 
 
 def test_a_failed_job_exits_1_with_its_sentence(api, run):
-    error = {"reason": "not_found", "message": "There is no public repository at this address."}
+    error = {"reason": "not_found", "sentence": "There is no public repository at this address."}
     body = failed_with(error)
     api.answer("GET", "/api/jobs/j1", body)
     api.answer("GET", "/api/repos", b'{"repos": []}')
@@ -120,7 +120,7 @@ def test_a_failed_job_exits_1_with_its_sentence(api, run):
 
 
 def test_a_host_that_is_away_leaves_what_was_indexed_before(api, run):
-    error = {"reason": "host_unreachable", "message": "The host did not answer."}
+    error = {"reason": "host_unreachable", "sentence": "The host did not answer."}
     api.answer("GET", "/api/jobs/j1", failed_with(error))
     repo = {"id": REPO, "remote": URL, "ref": "HEAD", "commit": "c" * 40}
     api.answer("GET", "/api/repos", json.dumps({"repos": [repo]}).encode())
@@ -135,7 +135,7 @@ def test_a_host_that_is_away_leaves_what_was_indexed_before(api, run):
 
 
 def test_a_repository_that_is_gone_is_not_answered_from_memory(api, run):
-    error = {"reason": "not_found", "message": "There is no public repository at this address."}
+    error = {"reason": "not_found", "sentence": "There is no public repository at this address."}
     api.answer("GET", "/api/jobs/j1", failed_with(error))
     repo = {"id": REPO, "remote": URL, "ref": "HEAD", "commit": "c" * 40}
     api.answer("GET", "/api/repos", json.dumps({"repos": [repo]}).encode())

@@ -18,6 +18,9 @@ class Seen:
     def job(self, job: Job) -> None:
         self.stages.append(job.progress.stage if job.progress else "")
 
+    def done(self) -> None:
+        self.stages.append("done")
+
 
 def body(status="leased", stage="queued", **fields):
     job = {"id": "j", "remote": "https://github.com/a/b", "ref": "HEAD", "status": status, "repo_id": None}
@@ -52,7 +55,7 @@ def test_a_job_is_followed_to_its_end(api):
 
 def test_a_failed_job_gives_its_sentence(api):
     failed = body(
-        "failed", "resolve", error={"reason": "empty_repository", "message": "It has no commit yet."}
+        "failed", "resolve", error={"reason": "empty_repository", "sentence": "It has no commit yet."}
     )
     api.answer("GET", "/api/jobs/j", failed)
 

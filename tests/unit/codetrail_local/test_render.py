@@ -178,7 +178,7 @@ def test_an_empty_corpus_says_how_to_begin():
 def test_a_failed_job_says_why_under_its_line():
     failed = Job(
         id="j1", remote=URL, ref="v9", status="failed", progress=Progress(stage="resolve"),
-        error=JobError(reason="ref_not_found", message="The repository has no branch or tag of this name."),
+        error=JobError(reason="ref_not_found", sentence="The repository has no branch or tag of this name."),
     )  # fmt: skip
     done = Job(id="j2", remote=URL, ref="HEAD", status="done", progress=Progress(stage="published"))
 
@@ -207,7 +207,7 @@ def test_nothing_of_a_repository_steers_the_terminal():
         citation=cited.citation,
     )
     repo = Repo(id=evil, remote=evil, ref=evil, commit=evil, indexed_at=evil)
-    job = Job(id=evil, remote=evil, ref=evil, status=evil, error=JobError(reason=evil, message=evil))
+    job = Job(id=evil, remote=evil, ref=evil, status=evil, error=JobError(reason=evil, sentence=evil))
     texts = [
         render.answer(answered(cited, text=f"[1] {evil}:22-31\n{evil}\r{evil}"), PLAIN),
         render.answer(Answer(repo_id=evil, refused=True, reason=evil, detail=evil), PLAIN),
