@@ -632,7 +632,7 @@ def test_a_lying_embedder_stores_nothing_and_the_batch_comes_again(loader, conne
 
 
 def test_a_database_that_goes_away_in_mid_load_loses_and_doubles_nothing(loader, connection):
-    """Each batch's first delivery has its connection cut while the embedder works; the second gets through."""
+    """Each batch's first delivery has its connection cut while the embedder works; the next gets through."""
 
     class Cutting(CountingEmbedder):
         def embed(self, texts: Sequence[str]) -> Vectors:
@@ -673,7 +673,7 @@ def test_a_transaction_that_is_cut_at_any_table_leaves_all_or_nothing(loader, co
             return new;
         end $$;
         create trigger cut before {event} on {table} for each row execute function cut();
-    """)  # noqa: S608 - names of our own tables
+    """)
 
     deliveries = 0
     for batch in batches:

@@ -64,7 +64,7 @@ def seal(
     fingerprint: str = "0123456789abcdef",
     spans_per_batch: int = 2,
 ) -> Sealed:
-    """Write *contents* as an artifact of *remote* at *commit*, with small batches, a skipped file among its files."""
+    """Write *contents* as an artifact: small batches, and a skipped file among the files."""
     repo = repo_id(remote, commit)
     spans = [IndexedSpan(span, mass) for span, mass in zip(contents.spans, contents.masses, strict=True)]
     paths = sorted({span.path for span in contents.spans})

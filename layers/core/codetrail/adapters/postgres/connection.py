@@ -108,15 +108,14 @@ class Database:
     def _alive(self, connection: Connection) -> bool:
         if connection.closed or connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
             return False
-        try:
-            # A server that goes away says so on the idle socket; looking costs no round trip.
-            if select.select([connection.fileno()], [], [], 0)[0]:
-                connection.pgconn.consume_input()
-            if time.monotonic() - self._used_at > ASK_AFTER_IDLE_SECONDS:
+        # A server that goes away says so on the idle socket; looking there costs no round trip.
+        told = select.select([connection.fileno()], [], [], 0)[0]
+        if told or time.monotonic() - self._used_at > ASK_AFTER_IDLE_SECONDS:
+            try:
                 connection.execute("select")
-        except psycopg.OperationalError:
-            return False
-        return connection.pgconn.status == psycopg.pq.ConnStatus.OK
+            except (psycopg.OperationalError, psycopg.InterfaceError):
+                return False
+        return True
 
     def _open(self) -> Connection:
         options = {
