@@ -1,6 +1,7 @@
 """template.yaml, as it is written and as CloudFormation gets it."""
 
 import json
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -82,3 +83,22 @@ def transformed() -> dict[str, Any]:
 def of_type(kind: str) -> dict[str, Resource]:
     """The transformed resources of one CloudFormation type, by logical id."""
     return {name: one for name, one in transformed()["Resources"].items() if one["Type"] == kind}
+
+
+@dataclass(frozen=True)
+class Route:
+    """A method and a path, and the logical id of the function that it calls."""
+
+    method: str
+    path: str
+    function: str
+
+
+def routes() -> list[Route]:
+    """Every route, ANY among them, in the template's order."""
+    return [
+        Route(event["Properties"]["Method"].upper(), event["Properties"]["Path"], name)
+        for name, function in functions().items()
+        for event in function.get("Events", {}).values()
+        if event["Type"] == "Api"
+    ]
