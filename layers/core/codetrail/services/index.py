@@ -440,7 +440,7 @@ def _coverage(files: Sequence[SourceFile]) -> Coverage:
         skipped=outcomes[Outcome.SKIPPED],
         dropped_spans=sum(file.dropped for file in files),
         reasons=dict(sorted(Counter(file.reason.value for file in files if file.reason).items())),
-        languages=dict(sorted(Counter(file.language for file in files if file.spans).items())),
+        languages=dict(sorted(Counter(file.language or "unknown" for file in files if file.spans).items())),
     )
 
 
