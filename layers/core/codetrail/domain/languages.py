@@ -64,6 +64,7 @@ _EXTENSIONS = {
     "swift": "swift",
     "terraform": "hcl tf tfvars",
     "vb": "vb",
+    "jq": "jq",
     "zig": "zig",
 }
 _BY_EXTENSION = {extension: name for name, words in _EXTENSIONS.items() for extension in words.split()}
@@ -142,8 +143,12 @@ def has_grammar(language: str) -> bool:
 
 
 def is_supported(language: str) -> bool:
-    """Return whether *language* is cut as it is meant to be; if not, it comes in windows and is degraded."""
-    return language in CODE or language in PLAIN or language in (MARKDOWN, NOTEBOOK)
+    """Return whether *language* is cut as well as it can be. Code without a grammar is not: it comes in
+    windows.
+
+    A file of no known language counts as text, since nothing says that it is code.
+    """
+    return not language or language in CODE or language in PLAIN or language in (MARKDOWN, NOTEBOOK)
 
 
 def _interpreter(head: bytes) -> str:

@@ -1,20 +1,21 @@
 """One file to pieces, by the way its language is cut. Runs in the child process."""
 
-import logging
 from dataclasses import dataclass, field
 
 from tree_sitter import Parser, QueryError
 
 from codetrail.adapters.treesitter import grammars
 from codetrail.adapters.treesitter.declarations import MAX_DEPTH, Cutter, depth_and_errors
+from codetrail.adapters.treesitter.macros import blanked
 from codetrail.adapters.treesitter.notebook import cut_notebook
-from codetrail.adapters.treesitter.sections import cut_markdown
+from codetrail.adapters.treesitter.sections import block_parser, cut_markdown
 from codetrail.adapters.treesitter.windows import Rules, window_file
 from codetrail.domain.languages import MARKDOWN, NOTEBOOK
 from codetrail.domain.repo import Reason
 from codetrail.services.ports import Chunked
 
-log = logging.getLogger(__name__)
+# Of a file in a language with macros: more rows than this in errors outside declarations, and it is degraded.
+MAX_LOST_SHARE = 0.05
 
 
 @dataclass
@@ -41,7 +42,9 @@ class Cutting:
     def cut(self, path: str, language: str, source: bytes) -> Chunked:
         """Cut one file."""
         if language == MARKDOWN:
-            return cut_markdown(source, self.rules)
+            if MARKDOWN not in self.parsers:
+                self.parsers[MARKDOWN] = block_parser()
+            return cut_markdown(source, self.parsers[MARKDOWN])
         if language == NOTEBOOK:
             return cut_notebook(source, self.rules)
         if language not in grammars.GRAMMARS or language in self.disabled:
@@ -52,17 +55,39 @@ class Cutting:
         grammar = grammars.GRAMMARS[language]
         if language not in self.parsers:
             self.parsers[language] = Parser(grammars.language(language))
-        tree = self.parsers[language].parse(source)
+        first = self._attempt(path, language, source, source)
+        if first is None:
+            return Chunked(window_file(source, self.rules), Reason.PARSE_BUDGET)
+        chunked, lost = first
+        if lost and grammar.macros:
+            second = self._attempt(path, language, source, blanked(source))
+            if second and second[1] < lost:
+                chunked, lost = second
+            # Macros leave small errors in every other file, beside declarations that are found all the same.
+            rows = source.count(b"\n") + 1
+            lost = lost if lost > rows * MAX_LOST_SHARE else 0
+        return Chunked(chunked.pieces, Reason.PARSE_ERRORS if lost else None, chunked.blanks)
+
+    def _attempt(self, path: str, language: str, source: bytes, parsed: bytes) -> tuple[Chunked, int] | None:
+        """Parse and cut; return the pieces and the rows in errors, or None for a tree that is too deep."""
+        grammar = grammars.GRAMMARS[language]
+        tree = self.parsers[language].parse(parsed)
         depth, errors = depth_and_errors(tree)
         if depth > MAX_DEPTH:
-            return Chunked(window_file(source, self.rules), Reason.PARSE_BUDGET)
-        query = grammars.query(language)
-        module = module_name(path)
-        cutter = Cutter(source, tree, grammar, query, module=module, rules=self.rules, strip=self.strip)
+            return None
+        cutter = Cutter(
+            source,
+            tree,
+            grammar,
+            grammars.query(language),
+            module=module_name(path),
+            rules=self.rules,
+            strip=self.strip,
+        )
         chunked = cutter.cut()
         if grammar.macros:
-            errors = [error for error in errors if not cutter.covers(error)]
-        return Chunked(chunked.pieces, Reason.PARSE_ERRORS if errors else None, chunked.blanks)
+            return chunked, sum(cutter.lost(error) for error in errors if not error.is_missing)
+        return chunked, len(errors)
 
 
 def module_name(path: str) -> str:

@@ -10,8 +10,8 @@ The rules, in the order in which a reader would ask for them:
   twice, and fields that stand before the methods are in the head. So is a function over the line ceiling that
   declares others inside.
 * A declaration over the ceiling becomes windows that keep its name; their kind is `file`.
-* Constants, variables and prototypes of one line each without comments, one under the other, are one piece
-  with all their names.
+* What one statement declares in lines of its own without comments, as the names of a `const (` may stand, is
+  one piece with all their names.
 * Lines outside all of these which hold statements are windows. Imports are dropped, and so are short comments
   and licences; a comment of four lines or more that belongs to nothing is searchable too.
 * A module's or package's own documentation is a piece: its docstring, the comment over `package`, or the
@@ -69,6 +69,7 @@ class _Entry:
     head: int  # of the declaration itself
     last: int
     mergeable: bool
+    group: int  # the enclosing statement of several, such as `const (`; 0 for none
     parent: "_Entry | None"
     members: list["_Entry"] = field(default_factory=list)
 
@@ -171,9 +172,10 @@ class Cutter:
         pieces.sort(key=lambda piece: (piece.start_byte, -piece.end_byte))
         return Chunked(tuple(pieces), blanks=tuple(sorted(self._blanks)))
 
-    def covers(self, node: Node) -> bool:
-        """Return whether a declaration that was found holds *node*."""
-        return bool(self._covered[min(node.start_point.row, len(self._rows))])
+    def lost(self, error: Node) -> int:
+        """Return how many rows of *error* no declaration covers: where something may have been missed."""
+        first, last = error.start_point.row, min(self._last_row(error), len(self._rows) - 1)
+        return self._covered[first : last + 1].count(0)
 
     # What the query says
 
@@ -187,12 +189,14 @@ class Cutter:
                 continue
             named = [self._clean(part) for part in captures.get("name", [])]
             if not named:
-                named = [self._grammar.clean(self._grammar.name(node, self._source))]
+                named = [self._grammar.clean(part) for part in self._grammar.name(node, self._source)]
             if seen and seen[0] == pattern:
                 # One pattern may name a node several times: `var a, b`.
                 named = [*seen[1].name.split(", "), *named]
             owner = ".".join(self._clean(part) for part in captures.get("owner", []))
             kind, _, suffix = label.partition(".")
+            if kind in (Kind.CONST, Kind.VAR) and self._grammar.is_import(self._bytes(node)):
+                continue
             declared = _Declared(node, kind, suffix == "line", _joined(named), owner)
             ranked[node.id] = (pattern, declared)
         nameless = ("scope", "package")
@@ -266,11 +270,18 @@ class Cutter:
                 last, documented = max(last, wrap.last), documented or wrap.documented
         if self._grammar.docstrings and self._strip:
             self._blank_docstring(node)
+        around = frame.entry
+        if around and around.kind == found.kind and (head, last) == (around.head, around.last):
+            # `app.use = function use`, `typedef struct s {} t`: one declaration under two names.
+            if found.kind == Kind.TYPE:
+                around.symbol = _joined([*around.symbol.split(", "), found.name])
+            return around
         qualifier = found.owner or frame.qualifier
         symbol = ", ".join(_joined([qualifier, name], ".") for name in found.name.split(", "))
         entry = _Entry(
             found.kind, symbol[:MAX_SYMBOL_CHARACTERS], first, head, last,
-            mergeable=found.mergeable and one_line and not documented, parent=frame.entry,
+            mergeable=found.mergeable and one_line and not documented,
+            group=frame.node.id if frame.node.type in self._grammar.wrappers else 0, parent=frame.entry,
         )  # fmt: skip
         self._entries.append(entry)
         if frame.entry:
@@ -331,6 +342,7 @@ class Cutter:
                 node.start_point.row,
                 self._last_row(node),
                 mergeable=False,
+                group=0,
                 parent=None,
             )
         )
@@ -371,7 +383,7 @@ class Cutter:
     def _belong(self, last: _Entry, entry: _Entry) -> bool:
         if last.kind != entry.kind or entry.first > last.last + 1 or last.members:
             return False
-        if last.mergeable and entry.mergeable:
+        if last.mergeable and entry.mergeable and entry.group and last.group == entry.group:
             short = len(last.symbol) + len(entry.symbol) < MAX_SYMBOL_CHARACTERS
             return short and entry.last - last.first < MAX_GROUP_ROWS
         # An overload's signatures collapse into the implementation under them.

@@ -36,7 +36,7 @@ class Grammar:
     wrappers: frozenset[str] = frozenset()
     # Hold words and answer no question.
     imports: frozenset[str] = frozenset()
-    name: Callable[[Node, bytes], str] = names.plain
+    name: Callable[[Node, bytes], list[str]] = names.plain
     clean: Callable[[str], str] = names.clean
     is_import: Callable[[bytes], bool] = lambda _text: False
     docstrings: bool = False
@@ -56,6 +56,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+_JAVASCRIPT_WRAPPERS = _words("export_statement lexical_declaration variable_declaration ambient_declaration")
 GRAMMARS: dict[str, Grammar] = {
     "go": Grammar(
         module="tree_sitter_go",
@@ -72,6 +73,88 @@ GRAMMARS: dict[str, Grammar] = {
         docstrings=True,
         opening=False,
     ),
+    "javascript": Grammar(
+        module="tree_sitter_javascript",
+        query="javascript",
+        comments=_words("comment hash_bang_line"),
+        attached=_words("decorator"),
+        wrappers=_JAVASCRIPT_WRAPPERS,
+        imports=_words("import_statement"),
+        clean=names.javascript,
+        is_import=names.is_require,
+    ),
+    "typescript": Grammar(
+        module="tree_sitter_typescript",
+        query="typescript",
+        function="language_typescript",
+        comments=_words("comment hash_bang_line"),
+        attached=_words("decorator"),
+        wrappers=_JAVASCRIPT_WRAPPERS,
+        imports=_words("import_statement import_alias"),
+        clean=names.javascript,
+        is_import=names.is_require,
+    ),
+    "tsx": Grammar(
+        module="tree_sitter_typescript",
+        query="typescript",
+        function="language_tsx",
+        comments=_words("comment hash_bang_line"),
+        attached=_words("decorator"),
+        wrappers=_JAVASCRIPT_WRAPPERS,
+        imports=_words("import_statement import_alias"),
+        clean=names.javascript,
+        is_import=names.is_require,
+    ),
+    "rust": Grammar(
+        module="tree_sitter_rust",
+        query="rust",
+        comments=_words("line_comment block_comment"),
+        attached=_words("attribute_item"),
+        imports=_words("use_declaration extern_crate_declaration mod_item inner_attribute_item"),
+    ),
+    "java": Grammar(
+        module="tree_sitter_java",
+        query="java",
+        comments=_words("line_comment block_comment"),
+        imports=_words("import_declaration package_declaration"),
+        opening=False,
+    ),
+    "c": Grammar(
+        module="tree_sitter_c",
+        query="c",
+        imports=_words("preproc_include preproc_call"),
+        name=names.declarator,
+        macros=True,
+    ),
+    "cpp": Grammar(
+        module="tree_sitter_cpp",
+        query="cpp",
+        attached=_words("access_specifier"),
+        wrappers=_words("template_declaration"),
+        imports=_words("preproc_include preproc_call using_declaration namespace_alias_definition"),
+        name=names.declarator,
+        macros=True,
+    ),
+    "csharp": Grammar(
+        module="tree_sitter_c_sharp",
+        query="csharp",
+        attached=_words("preproc_region preproc_endregion"),
+        imports=_words("using_directive extern_alias_directive file_scoped_namespace_declaration"),
+        name=names.csharp,
+        macros=True,
+    ),
+    "ruby": Grammar(
+        module="tree_sitter_ruby", query="ruby", clean=names.ruby, is_import=names.is_ruby_require
+    ),
+    "php": Grammar(
+        module="tree_sitter_php",
+        query="php",
+        function="language_php",
+        wrappers=_words("const_declaration"),
+        imports=_words("namespace_use_declaration php_tag declare_statement"),
+        is_import=names.is_php_require,
+    ),
+    "bash": Grammar(module="tree_sitter_bash", query="bash", is_import=names.is_source),
 }
 
 
@@ -95,4 +178,5 @@ def query_text(name: str) -> str:
 
 def versions() -> dict[str, str]:
     """Return the version of the parser and of each grammar."""
-    return {name: version(name) for name in ["tree-sitter", *(g.distribution for g in GRAMMARS.values())]}
+    carried = [grammar.distribution for grammar in GRAMMARS.values()]
+    return {name: version(name) for name in ["tree-sitter", "tree-sitter-markdown", *carried]}
