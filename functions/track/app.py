@@ -5,6 +5,7 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
+from pydantic import ValidationError
 
 from codetrail import wiring
 from codetrail.api.index import IndexMessage
@@ -18,7 +19,15 @@ log = Logger(service="codetrail")
 
 def track_record(record: SQSRecord) -> None:
     """Apply what one message reports, or what it means that it ended here."""
-    match read(record.body):
+    try:
+        tracked = read(record.body)
+    except ValidationError:
+        if record.attributes.dead_letter_queue_source_arn is None:
+            raise
+        # No queue is left for it to go to; the log is where it ends.
+        log.exception("dead letter not understood", extra={"message_id": record.message_id})
+        return
+    match tracked:
         case EventMessage() as message:
             track(message.to_event(), jobs=wiring.jobs())
         case IndexMessage() as message:

@@ -22,8 +22,9 @@ from codetrail.domain.span import Span, embedded_text
 from codetrail.errors import NotFound, Unavailable
 from codetrail.services.load import cache_key, load
 from codetrail.services.ports import Embedder, Vectors
-from tests.support.bucket import MemoryS3, Sealed, seal
+from tests.support.bucket import Sealed, seal
 from tests.support.database import counted, open_database
+from tests.support.fakes_index import MemoryS3
 from tests.support.revisions import contents, span
 
 UUID = "https://github.com/google/uuid"

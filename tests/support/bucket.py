@@ -1,41 +1,13 @@
-"""S3 in memory, and artifacts made of a few spans by the product's own encoder."""
+"""Artifacts made of a few spans, sealed in a bucket by the product's own encoder."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from io import BytesIO
-
-from botocore.exceptions import ClientError
 
 from codetrail.adapters.bucket import S3Artifacts
 from codetrail.domain.job import LoadBatch
 from codetrail.domain.manifest import BatchEntry, BatchKind, IndexedSpan, Manifest, Row
 from codetrail.domain.repo import Coverage, Outcome, Reason, SourceFile, repo_id
 from tests.support.revisions import Contents
-
-
-class MemoryS3:
-    """The calls that the bucket's adapter makes, answered as S3 does."""
-
-    def __init__(self) -> None:
-        self.objects: dict[str, bytes] = {}
-
-    def get_object(self, **request: object) -> Mapping[str, BytesIO]:
-        key = str(request["Key"])
-        if key not in self.objects:
-            raise ClientError({"Error": {"Code": "NoSuchKey"}}, "GetObject")
-        return {"Body": BytesIO(self.objects[key])}
-
-    def put_object(self, **request: object) -> object:
-        key, body = str(request["Key"]), request["Body"]
-        assert isinstance(body, bytes)
-        if "IfNoneMatch" in request and key in self.objects:
-            raise ClientError({"Error": {"Code": "PreconditionFailed"}}, "PutObject")
-        self.objects[key] = body
-        return {}
-
-    def delete_object(self, **request: object) -> object:
-        self.objects.pop(str(request["Key"]), None)
-        return {}
 
 
 @dataclass(frozen=True)

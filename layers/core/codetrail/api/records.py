@@ -29,6 +29,6 @@ def consume(event: dict[str, Any], handle: Callable[[SQSRecord], None]) -> Parti
         try:
             handle(record)
         except Exception:  # whatever it is, the queue keeps the message and counts
-            log.exception("left to the queue", extra={"message": record.message_id})
+            log.exception("left to the queue", extra={"message_id": record.message_id})
             failures.append({"itemIdentifier": record.message_id})
     return {"batchItemFailures": failures}
