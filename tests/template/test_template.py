@@ -89,7 +89,7 @@ def test_the_function_that_reads_strangers_bytes_is_in_no_network_of_ours_and_kn
     assert "Database" not in json.dumps(index)
 
 
-def test_the_function_that_reads_strangers_bytes_may_do_six_things_and_no_more():
+def test_the_function_that_reads_strangers_bytes_may_do_its_work_and_no_more():
     role = of_type("AWS::IAM::Role")["IndexRole"]
 
     assert "ManagedPolicyArns" not in role["Properties"]
