@@ -72,10 +72,9 @@ def score(
     written = {form for forms in question.words for form in forms if "." in form}
     named = _first_bearers(question, bearers)
     scores = []
-    for candidate, names in zip(candidates, called, strict=True):
-        held = sum(
-            worth.of.get(word, 0.0) for word in reader.name(own_name(candidate.kind, candidate.symbol))
-        )
+    words = reader.names([own_name(candidate.kind, candidate.symbol) for candidate in candidates])
+    for candidate, names, said in zip(candidates, called, words, strict=True):
+        held = sum(worth.of.get(word, 0.0) for word in said)
         covered = min(held / candidate.name_mass, 1.0) if candidate.name_mass > 0 else 0.0
         scores.append(
             COSINE * (-1.0 if candidate.cosine is None else candidate.cosine)

@@ -9,7 +9,7 @@ do not part their neighbours: `version of a uuid` holds the pair `version uuid`.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from codetrail.domain.words import runs, split_identifier, words
+from codetrail.domain.words import MAX_WORD_CHARACTERS, runs, split_identifier, words
 
 # Part of the index's fingerprint: another rule here makes other terms.
 RULES_VERSION = "1"
@@ -95,6 +95,23 @@ class TermReader:
         told = [word for run in read for word in run.function_free]
         return tuple(dict.fromkeys(told or [word for run in read for word in run.words]))
 
+    def names(self, symbols: Sequence[str]) -> list[tuple[str, ...]]:
+        """Return `name` of each, several times faster: a search reads hundreds of names, all new to it."""
+        parts = {
+            symbol: split_identifier(symbol)
+            for symbol in symbols
+            # Of a plain short identifier the smallest words are its parts; others are read by all the rules.
+            if symbol.isascii() and len(symbol) <= MAX_WORD_CHARACTERS
+        }
+        distinct = list(dict.fromkeys(part for said in parts.values() for part in said))
+        stems = dict(zip(distinct, self._stems(distinct), strict=True))
+        return [
+            tuple(dict.fromkeys(stems[part] for part in _told(parts[symbol])))
+            if symbol in parts
+            else self.name(symbol)
+            for symbol in symbols
+        ]
+
     def _read(self, text: str) -> Iterator[_Read]:
         for count, run in enumerate(runs(text)):
             if count == MAX_RUNS:
@@ -128,6 +145,10 @@ class TermReader:
             function_free=tuple(stem for stem, word in atoms if word not in FUNCTION_WORDS),
             pairs=bool(parts) or len(found) == 1,  # CJK comes as bigrams, which are pairs already
         )
+
+
+def _told(parts: list[str]) -> list[str]:
+    return [part for part in parts if part not in FUNCTION_WORDS] or parts
 
 
 def _fits(term: str) -> bool:
