@@ -75,7 +75,7 @@ def test_stopping_goes_from_the_front_to_the_back(start: Start) -> None:
     seen: list[str] = []
     with socket.create_connection(("127.0.0.1", int(stack.api.rpartition(":")[2])), timeout=20) as connection:
         connection.sendall(b"GET /echo?sleep=1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-        until(lambda: "echo" in stack.processes())
+        until(lambda: "a handler that sleeps" in (stack.home / "logs" / "echo.log").read_text())
         stack.process.send_signal(signal.SIGTERM)
         if connection.recv(12) == b"HTTP/1.1 200":
             seen.append("answered")
@@ -85,6 +85,22 @@ def test_stopping_goes_from_the_front_to_the_back(start: Start) -> None:
 
     assert seen == ["answered", "Postgres up"]
     assert not alive(database)
+
+
+def test_a_second_ctrl_c_ends_the_wait_for_what_runs_and_still_stops_everything(start: Start) -> None:
+    stack = start().ready()
+    ask(stack)
+    processes = everyone(stack)
+    with socket.create_connection(("127.0.0.1", int(stack.api.rpartition(":")[2])), timeout=20) as connection:
+        connection.sendall(b"GET /echo?sleep=60 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        until(lambda: "a handler that sleeps" in (stack.home / "logs" / "echo.log").read_text())
+        stack.process.send_signal(signal.SIGINT)
+        until(lambda: Home(stack.home).running() is None)
+
+        code = stack.stop(signal.SIGINT)
+
+    assert code == 0
+    assert [pid for pid in processes if alive(pid)] == []
 
 
 def test_a_second_stack_says_where_the_first_one_runs_and_leaves_it_alone(start: Start) -> None:

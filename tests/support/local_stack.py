@@ -87,6 +87,7 @@ import json, os, sys, time
 def handler(event, context):
     query = event.get("queryStringParameters") or {}
     if "sleep" in query:
+        print("a handler that sleeps")
         time.sleep(float(query["sleep"]))
     if "crash" in query:
         os._exit(1)

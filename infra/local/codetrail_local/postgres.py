@@ -175,6 +175,8 @@ class EmbeddedPostgres:
             "shared_buffers": "256MB",
             "log_line_prefix": "%m [%p] ",
         }
+        if sys.platform == "linux":
+            options["recovery_init_sync_method"] = "syncfs"  # after a kill: one call in place of one a file
         if not self._durable:
             options |= {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
         settings = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]

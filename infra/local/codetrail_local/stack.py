@@ -100,6 +100,7 @@ class LocalStack:
         self._gateway: Gateway | None = None
         self._exits = ExitStack()
         self._hurry = threading.Event()
+        self._previous: dict[signal.Signals, Callable[[int, FrameType | None], object] | int | None] = {}
 
     @property
     def api(self) -> str:
@@ -127,7 +128,12 @@ class LocalStack:
 
     def stop(self) -> None:
         """Stop everything, in order."""
-        self._exits.close()
+        try:
+            self._exits.close()
+        finally:
+            # Last: a second Ctrl-C while things stop must not leave half of them behind.
+            while self._previous:
+                signal.signal(*self._previous.popitem())
 
     def invoke(self, function: str, event: object) -> Any:  # noqa: ANN401 - whatever JSON it returns
         """Invoke a function as an operator would, or a queue. Raises InvocationFailed."""
@@ -153,9 +159,10 @@ class LocalStack:
             told.set()
 
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            previous = signal.signal(number, stop)
-            self._exits.callback(signal.signal, number, previous)
-        told.wait()
+            self._previous[number] = signal.signal(number, stop)
+        # Not for ever at a time: a signal that the kernel gives to another thread does not wake this one.
+        while not told.wait(WATCH_SECONDS):
+            continue
 
     def processes(self) -> dict[str, list[int]]:
         """Ids of the processes that belong to the stack, by what they run."""
