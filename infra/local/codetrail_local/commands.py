@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 
 from codetrail.domain.remote import admit
 from codetrail.errors import NotAdmitted
-from codetrail.services.verify import Verdict
-from codetrail_local import checking, database, indexing, render
+from codetrail_local import indexing, render
 from codetrail_local.client import ApiError
 from codetrail_local.indexing import JobFailed
 from codetrail_local.progress import Watcher, watching
@@ -60,17 +59,12 @@ def ask(
         watcher.step("asking")
         body = session.client.ask(repo_id, question)
         reply = read(Answer, body)
-        verdicts = []
-        if verify and not reply.refused:
-            verdicts = checking.check(body, clone=remote.folder, step=watcher.step, source="the answer")
         watcher.done()
         _caution(terminal, caution)
         _show(terminal, body if as_json else render.answer(reply, terminal.style))
-        if verdicts:
-            _report(terminal, verdicts, as_json=as_json)
-    if reply.refused:
-        return REFUSED
-    return ANSWERED if checking.hold(verdicts) else MISMATCH
+        if reply.refused:
+            return REFUSED
+        return _verified(terminal, body, remote, as_json=as_json) if verify else ANSWERED
 
 
 def search(
@@ -91,6 +85,8 @@ def search(
 
 def verify(terminal: Terminal, file: str, clone: Path | None) -> int:
     """Check citations against a clone."""
+    from codetrail_local import checking  # noqa: PLC0415 - as in _verified
+
     if file == "-" and sys.stdin.isatty():
         terminal.note("Reading citations as JSON from standard input; Ctrl-D ends them.")
     body = checking.document(file)
@@ -119,6 +115,8 @@ def repos(terminal: Terminal, place: Place, *, as_json: bool) -> int:
 
 def jobs(terminal: Terminal, place: Place, job_id: str | None, *, as_json: bool) -> int:
     """List the latest jobs of this machine, or say how one stands, here or at an API."""
+    from codetrail_local import database  # noqa: PLC0415 - its drivers are slow to import
+
     if job_id and place.api:
         with connect(place) as session:
             body = session.client.job(job_id)
@@ -134,6 +132,8 @@ def jobs(terminal: Terminal, place: Place, job_id: str | None, *, as_json: bool)
 
 def rm(terminal: Terminal, place: Place, repo: str) -> int:
     """Delete a repository from the index of this machine."""
+    from codetrail_local import database  # noqa: PLC0415 - its drivers are slow to import
+
     if place.api:
         raise Misused(
             "the API deletes nothing: leave out --api (and CODETRAIL_API) to delete on this machine"
@@ -216,12 +216,16 @@ def _show(terminal: Terminal, result: bytes | str) -> None:
     terminal.out.flush()
 
 
-def _report(terminal: Terminal, verdicts: Sequence[Verdict], *, as_json: bool) -> None:
+def _verified(terminal: Terminal, body: bytes, remote: Remote, *, as_json: bool) -> int:
+    from codetrail_local import checking  # noqa: PLC0415 - most commands check nothing, and it is slow
+
+    with watching(terminal.err, quiet=terminal.quiet) as watcher:
+        verdicts = checking.check(body, clone=remote.folder, step=watcher.step, source="the answer")
     if as_json:  # standard output is the API's body alone
         terminal.note(checking.lines(verdicts, Style()))
     else:
-        terminal.say("\n" + checking.lines(verdicts, terminal.style))
-        terminal.out.flush()
+        _show(terminal, "\n" + checking.lines(verdicts, terminal.style))
+    return ANSWERED if checking.hold(verdicts) else MISMATCH
 
 
 def _caution(terminal: Terminal, caution: str) -> None:

@@ -67,8 +67,8 @@ def state(job: Job) -> tuple[str, int | None, int | None]:
     if stage not in _MEASURES:
         return words, None, None
     done_key, total_key, noun = _MEASURES[stage]
-    done, total = counts.get(done_key), counts.get(total_key)
-    if done is None or not total:
+    done, total = counts.get(done_key, 0), counts.get(total_key)
+    if not total:
         return words, None, None
     return f"{words} ({min(done, total):,} of {total:,} {noun})", min(done, total), total
 
