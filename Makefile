@@ -6,6 +6,7 @@ PYTHON ?= python3
 REPO ?= .
 Q ?= how are the lines of a span counted
 # By default only this part of the checkout is indexed, so that the first answer stays quick as the project grows.
+BENCH ?= https://github.com/rs/zerolog
 ONLY ?= $(if $(filter .,$(REPO)),layers/core/codetrail/domain,)
 
 .PHONY: help ask up test check bench build requirements clean
@@ -25,8 +26,8 @@ test: .venv/ready ## every test that belongs to a change; about ten minutes on t
 check: .venv/ready ## lint, types, import contracts and unit tests; seconds
 	@.ci/check
 
-bench: .venv/ready ## timings, printed beside the machine they ran on; never asserted
-	@.venv/bin/python -m tests.benchmarks
+bench: .venv/ready ## timings, printed beside the machine they ran on; never asserted; BENCH=path or URL
+	@.venv/bin/python -m tests.benchmarks "$(BENCH)"
 
 build: .venv/ready ## validate template.yaml and build functions and layers with SAM
 	@.ci/build
