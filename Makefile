@@ -6,8 +6,10 @@ PYTHON ?= python3
 REPO ?= .
 Q ?= how are the lines of a span counted
 # By default only this part of the checkout is indexed, so that the first answer stays quick as the project grows.
-BENCH ?= https://github.com/rs/zerolog
 ONLY ?= $(if $(filter .,$(REPO)),layers/core/codetrail/domain,)
+
+# What `make bench` times indexing on.
+BENCH ?= https://github.com/rs/zerolog
 
 .PHONY: help ask up test check bench build requirements clean
 

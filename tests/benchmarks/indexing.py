@@ -54,7 +54,8 @@ def report(remote: str, runs: int) -> None:
         memory = ", ".join(f"{name} {megabytes} MB" for name, megabytes in sorted(peaks.items()))
         print(
             f"run {run}: {len(texts)} spans, embedding alone {bare:.1f} s"
-            f" ({len(texts) / cpu:.1f} spans a CPU second), submission to done {whole:.1f} s, ratio {whole / bare:.2f}; peak memory {memory}"
+            f" ({len(texts) / cpu:.1f} spans a CPU second),"
+            f" submission to done {whole:.1f} s, ratio {whole / bare:.2f}; peak memory {memory}"
         )
     print(f"median ratio {statistics.median(ratios):.2f}")
 
