@@ -370,7 +370,7 @@ def test_no_blob_asked_for_is_no_blob_read(git, repo):
 
 def test_attributes_and_filters_of_the_repository_do_nothing(git, repo):
     files: dict[bytes, bytes | Leaf] = {
-        b".gitattributes": b"* text eol=crlf ident filter=evil working-tree-encoding=UTF-16\n*.skip export-ignore\n",
+        b".gitattributes": b"* text eol=crlf ident filter=x working-tree-encoding=UTF-16\n*.skip export-ignore\n",
         b"a.txt": b"$Id$\none\n",
         b"b.skip": b"kept\n",
     }

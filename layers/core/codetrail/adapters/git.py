@@ -41,6 +41,8 @@ MAX_PATH_PARTS = 128
 _STDERR_BYTES = 1_024
 # git maps packs into memory; with the windows set below it stays far under this.
 _MEMORY_BYTES = 1_073_741_824
+# A look-up maps none, and holds as many refs as the server likes.
+_RESOLVE_MEMORY_BYTES = 268_435_456
 _OPEN_FILES = 256
 _COPY_BYTES = 1_048_576
 _FETCH = (
@@ -122,25 +124,10 @@ class GitProgram:
     def resolve(self, remote: str, ref: str) -> str:
         """Return the one commit id that *ref* names in full. Raises IndexingFailed."""
         with _Job(self._scratch) as job:
-            if ref == "HEAD":
-                # A pattern of git's is a tail match: it only shortens the answer, which is read by full name.
-                named, _ = self._advertised(remote, ["--symref"], ["HEAD"], {b"HEAD"}, job)
-                if b"HEAD" in named:
-                    return named[b"HEAD"]
-                _, count = self._advertised(remote, ["--heads", "--tags"], [], set(), job)
-                raise IndexingFailed(FailureReason.REF_NOT_FOUND if count else FailureReason.EMPTY)
-            branch, tag = _full_names(ref)
-            # Asked for by prefix, so that a forge's many refs of pull requests are not sent.
-            kinds = [option for option, name in (("--heads", branch), ("--tags", tag)) if name]
-            wanted = {name for name in (branch, tag, tag + b"^{}" if tag else b"") if name}
-            named, count = self._advertised(remote, kinds, [], wanted, job)
-        if branch in named and tag in named:
-            raise IndexingFailed(FailureReason.REF_AMBIGUOUS)
-        # An annotated tag is an object of its own; its peeled line names the commit.
-        for name in (tag + b"^{}", tag, branch):
-            if name in named:
-                return named[name]
-        raise IndexingFailed(FailureReason.REF_NOT_FOUND if count or len(kinds) == 1 else FailureReason.EMPTY)
+            commit = self._head(remote, job) if ref == "HEAD" else self._named(remote, ref, job)
+            if commit is None:
+                raise IndexingFailed(self._why_not_there(remote, job))
+            return commit
 
     def fetch(self, remote: str, commit: str) -> "FetchedCommit":
         """Fetch that commit alone, depth 1, without blobs over the file cap. Raises IndexingFailed."""
@@ -160,17 +147,16 @@ class GitProgram:
 
     def _fetch_into(self, folder: Path, remote: str, commit: str, *, filtered: bool) -> Path:
         kind = "sha256" if len(commit) == 64 else "sha1"
-        job = folder.parent
         self._git.output(
             ["init", "--quiet", "--bare", "--template=", f"--object-format={kind}", str(folder)],
-            cwd=job, seconds=self._limits.resolve_seconds,
+            cwd=folder.parent, seconds=self._limits.resolve_seconds,
         )  # fmt: skip
-        settings, environment = self._network(remote, job)
+        settings, environment = self._network(remote, folder.parent)
         narrow = [f"--filter=blob:limit={self._limits.file_bytes + 1}"] if filtered else []
         try:
             self._git.output(
                 [*settings, f"--git-dir={folder}", *_FETCH, *narrow, "--", remote, f"+{commit}:{_FETCHED}"],
-                cwd=job, seconds=self._limits.fetch_seconds, environment=environment,
+                cwd=folder.parent, seconds=self._limits.fetch_seconds, environment=environment,
             )  # fmt: skip
         except IndexingFailed as failed:
             # The child that writes the pack dies of its limit without a word.
@@ -186,8 +172,42 @@ class GitProgram:
         """Return the repository in *folder* as it lies there, to read it; nothing is fetched."""
         return Clone(folder, self._git, self._limits)
 
+    def _head(self, remote: str, job: "_Job") -> str | None:
+        # A pattern of git's is a tail match: it only shortens the answer, which is read by full name.
+        named, _ = self._advertised(remote, ["--symref"], ["HEAD"], {b"HEAD"}, job)
+        return named.get(b"HEAD")
+
+    def _named(self, remote: str, ref: str, job: "_Job") -> str | None:
+        branch, tag = _full_names(ref)
+        # Asked for by prefix, so that a forge's many refs of pull requests are not sent.
+        kinds = [option for option, name in (("--heads", branch), ("--tags", tag)) if name]
+        # An annotated tag is an object of its own; its peeled line names the commit.
+        peeled = tag + b"^{}"
+        named, _ = self._advertised(remote, kinds, [], {branch, tag, peeled}, job)
+        if branch in named and tag in named:
+            raise IndexingFailed(FailureReason.REF_AMBIGUOUS)
+        return named.get(peeled) or named.get(tag) or named.get(branch)
+
+    def _why_not_there(self, remote: str, job: "_Job") -> FailureReason:
+        """Tell an empty repository from one without that ref. Raises for a remote that is no repository."""
+        packets = job.folder / "packets"
+        tracing = {"GIT_TRACE_PACKET": str(packets)}
+        _, count = self._advertised(remote, ["--heads", "--tags"], [], set(), job, tracing)
+        if count:
+            return FailureReason.REF_NOT_FOUND
+        # Any page may look like an old server's list without refs; only git's protocol comes in packets.
+        if not packets.exists() or not packets.stat().st_size:
+            raise IndexingFailed(FailureReason.UNREACHABLE)
+        return FailureReason.EMPTY
+
     def _advertised(
-        self, remote: str, options: list[str], patterns: list[str], wanted: set[bytes], job: "_Job"
+        self,
+        remote: str,
+        options: list[str],
+        patterns: list[str],
+        wanted: set[bytes],
+        job: "_Job",
+        tracing: Mapping[str, str] | None = None,
     ) -> tuple[dict[bytes, str], int]:
         """Return the ids of the *wanted* full names, and how many refs there were."""
         settings, environment = self._network(remote, job.folder)
@@ -195,7 +215,11 @@ class GitProgram:
         count = size = 0
         arguments = [*settings, "ls-remote", "--quiet", *options, "--", remote, *patterns]
         with self._git.start(
-            arguments, cwd=job.folder, seconds=self._limits.resolve_seconds, environment=environment
+            arguments,
+            cwd=job.folder,
+            seconds=self._limits.resolve_seconds,
+            environment={**environment, **(tracing or {})},
+            memory=_RESOLVE_MEMORY_BYTES,
         ) as child:
             for line in child.records(b"\n"):
                 count, size = count + 1, size + len(line) + 1
@@ -405,26 +429,25 @@ class _Git:
         seconds: float,
         environment: Mapping[str, str] | None = None,
         stdin: bytes = b"",
+        memory: int = _MEMORY_BYTES,
     ) -> "_Child":
         """Start `git ARGUMENTS`."""
         settings = [word for setting in self._SETTINGS for word in ("-c", setting)]
         command = [self._program, *settings, *arguments]
-        return self._start(command, cwd=cwd, seconds=seconds, environment=environment or {}, stdin=stdin)
+        return self._start(command, cwd, seconds, environment or {}, stdin, memory)
 
     def sh(self, command: str, *, cwd: Path, seconds: float, environment: Mapping[str, str]) -> "_Child":
         """Start `sh -c COMMAND`, for a command of ours that starts git in its turn."""
-        return self._start(
-            ["sh", "-c", command], cwd=cwd, seconds=seconds, environment=environment, stdin=b""
-        )
+        return self._start(["sh", "-c", command], cwd, seconds, environment, b"", _MEMORY_BYTES)
 
     def _start(
         self,
         command: Sequence[str | bytes],
-        *,
         cwd: Path,
         seconds: float,
         environment: Mapping[str, str],
         stdin: bytes,
+        memory: int,
     ) -> "_Child":
         return _Child(
             command,
@@ -433,7 +456,7 @@ class _Git:
             seconds=seconds,
             stdin=stdin,
             bounds={
-                resource.RLIMIT_AS: _MEMORY_BYTES,
+                resource.RLIMIT_AS: memory,
                 resource.RLIMIT_CPU: int(seconds) + 1,
                 resource.RLIMIT_FSIZE: self._limits.repo_bytes,
                 resource.RLIMIT_NOFILE: _OPEN_FILES,
@@ -722,7 +745,7 @@ def _reason(words: str, out_of_memory: FailureReason) -> tuple[FailureReason, bo
     if re.search(r"^(remote|fatal): .*aborting due to possible repository corruption", words, re.MULTILINE):
         return FailureReason.INCOMPLETE, False
     ours = "\n".join(line for line in words.split("\n") if not line.startswith("remote: "))
-    if re.search(r"[Oo]ut of memory|Cannot allocate memory", ours):
+    if re.search(r"[Oo]ut of memory|Cannot allocate memory|too large to fit into virtual memory", ours):
         return out_of_memory, False
     for pattern, reason, transient in _REASONS:
         if re.search(pattern, ours, re.MULTILINE):
