@@ -441,13 +441,14 @@ def test_a_later_attempt_that_resolved_the_ref_anew_is_not_undone_by_the_earlier
     assert loader.jobs.get(job.id).repo_id == new.manifest.repo_id
 
 
-def test_an_attempt_number_that_was_made_up_does_not_keep_later_ones_out(loader):
+def test_an_attempt_number_that_was_made_up_does_not_keep_the_real_ones_out(loader):
     old, new = sealed_at(loader, OLD), sealed_at(loader, NEW)
     job = loader.jobs.submit(UUID, "HEAD")
+    loader.jobs.fail_attempt(job.id, 1, FailureReason.CRASHED, transient=True)
     for batch in old.batches(job.id, attempt=1_000_000):
         loader.load(batch)
 
-    for batch in new.batches(loader.jobs.submit(UUID, "HEAD").id):
+    for batch in new.batches(job.id, attempt=2):
         loader.load(batch)
 
     assert named(loader) == [NEW]
@@ -754,3 +755,40 @@ def test_the_hot_paths_take_few_statements(loader):
     assert len(again) == 8
     # job, revision, files; lock, two counts, five to switch, ref, job done
     assert len(publishing) == 13
+
+
+def test_two_repositories_that_share_their_texts_cache_them_side_by_side(loader, another, connection):
+    """The same keys come in opposite orders; whoever is first makes the other wait, and never both."""
+    one, other = another(), another()
+    vector = np.full(256, 1 / 16, dtype=np.float32)
+    revisions = [
+        PostgresLoadStore(loader.database).open(
+            sealed_at(loader, commit).manifest, model="fake/256", dimension=256
+        )
+        for commit in (OLD, NEW)
+    ]
+    rounds = [[cache_key("fake/256", f"{round_}/{number}") for number in range(200)] for round_ in range(10)]
+    barrier = threading.Barrier(2)
+    failures: list[BaseException] = []
+
+    def run(environment: Loader, revision: int, step: int) -> None:
+        store = PostgresLoadStore(environment.database)
+        for keys in rounds:
+            barrier.wait()
+            fresh = dict.fromkeys(keys[::step], vector)
+            try:
+                store.store(revision, BatchKind.SPANS, [], dimension=256, keys=[], fresh=fresh)
+            except BaseException as error:
+                failures.append(error)
+
+    threads = [
+        threading.Thread(target=run, args=arguments)
+        for arguments in zip((one, other), revisions, (1, -1), strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert failures == []
+    assert tables(connection)["cached_vectors_256"] == 2_000

@@ -5,7 +5,16 @@ from dataclasses import dataclass
 
 from codetrail.adapters.bucket import S3Artifacts
 from codetrail.domain.job import LoadBatch
-from codetrail.domain.manifest import BatchEntry, BatchKind, IndexedSpan, Manifest, Row
+from codetrail.domain.manifest import (
+    FILES_PER_BATCH,
+    NAMES_PER_BATCH,
+    POSTINGS_PER_BATCH,
+    BatchEntry,
+    BatchKind,
+    IndexedSpan,
+    Manifest,
+    Row,
+)
 from codetrail.domain.repo import Coverage, Outcome, Reason, SourceFile, repo_id
 from tests.support.revisions import Contents
 
@@ -52,14 +61,11 @@ def seal(
         for path in paths
     ]
     files.append(SourceFile("logo.png", "2" * 40, 9_999, "", Outcome.SKIPPED, Reason.BINARY))
-    groups: list[tuple[BatchKind, Sequence[Row]]] = [
-        (BatchKind.SPANS, spans[start : start + spans_per_batch])
-        for start in range(0, len(spans), spans_per_batch)
-    ]
-    groups += [
-        (BatchKind.POSTINGS, contents.postings),
-        (BatchKind.NAMES, contents.names),
-        (BatchKind.FILES, files),
+    groups = [
+        *_split(BatchKind.SPANS, spans, spans_per_batch),
+        *_split(BatchKind.POSTINGS, contents.postings, POSTINGS_PER_BATCH),
+        *_split(BatchKind.NAMES, contents.names, NAMES_PER_BATCH),
+        *_split(BatchKind.FILES, files, FILES_PER_BATCH),
     ]
     entries: list[BatchEntry] = [
         artifacts.put_batch(repo, fingerprint, "job-1", number, kind, rows)
@@ -73,3 +79,7 @@ def seal(
         batches=tuple(entries),
     )  # fmt: skip
     return Sealed(*artifacts.seal(manifest))
+
+
+def _split(kind: BatchKind, rows: Sequence[Row], limit: int) -> list[tuple[BatchKind, Sequence[Row]]]:
+    return [(kind, rows[start : start + limit]) for start in range(0, len(rows), limit)]
