@@ -190,6 +190,17 @@ def test_rows_that_the_manifest_does_not_promise_are_rejected(name):
         forger.read()
 
 
+def test_a_batch_that_lies_in_another_artifact_is_rejected_though_it_is_there():
+    forger = Forger()
+    elsewhere = f"artifacts/{'a' * 16}/{FINGERPRINT}/job-1-a/0.json.gz"
+    own = f"artifacts/{REPO}/{FINGERPRINT}/job-1-a/0.json.gz"
+    forger.s3.objects[elsewhere] = forger.s3.objects[own]
+    forger.manifest(entry("key", elsewhere))
+
+    with pytest.raises(ArtifactRejected, match="as a whole"):
+        forger.read()
+
+
 def test_ordinals_are_numbered_through_from_batch_to_batch():
     forger = Forger()
     forger.rows("spans", row(0, "ordinal", 1), number=1)
