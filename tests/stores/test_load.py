@@ -510,6 +510,58 @@ def test_a_late_message_does_not_replace_what_a_later_job_found_published(loader
     assert loader.repos.current(one.manifest.repo_id).fingerprint == "a" * 16
 
 
+def test_two_runs_that_cut_one_commit_otherwise_never_mix(loader, s3, connection):
+    """The bucket was lost after half of the first artifact was loaded, and a parser had less time: the second
+    artifact has as many rows, and other ones under the same numbers."""
+    first = sealed_at(loader, OLD)
+    job = loader.jobs.submit(UUID, "HEAD")
+    for batch in first.batches(job.id)[:3]:
+        loader.load(batch)
+    s3.objects.clear()
+    moved = [replace(one, ordinal=6 - one.ordinal, id=f"{one.ordinal + 100:016x}") for one in reversed(SPANS)]
+    second = sealed_at(loader, OLD, moved)
+    loader.jobs.fail_attempt(job.id, 1, FailureReason.CRASHED, transient=True)
+
+    for batch in second.batches(job.id, attempt=2):
+        loader.load(batch)
+
+    revision = loader.repos.current(second.manifest.repo_id)
+    assert PostgresSearchStore(loader.database).spans(revision, range(7)) == dict(enumerate(moved))
+    assert connection.execute("select state, count(*) from revisions group by 1 order by 1").fetchall() == [
+        ("loading", 1), ("published", 1),
+    ]  # fmt: skip
+
+
+def test_the_same_contents_written_by_another_run_are_the_same_revision(loader, s3, connection):
+    first = sealed_at(loader, OLD)
+    job = loader.jobs.submit(UUID, "HEAD")
+    for batch in first.batches(job.id)[:3]:
+        loader.load(batch)
+    s3.objects.clear()
+    second = sealed_at(loader, OLD, run="another-run")
+    assert second.sha256 != first.sha256
+
+    for batch in second.batches(job.id):
+        loader.load(batch)
+
+    assert is_complete(tables(connection))
+    assert len(loader.embedder.texts) == 7
+
+
+def test_a_published_revision_takes_no_more_rows(loader, s3, connection):
+    """A batch that is gone from the bucket, or worse, is not looked at again once its rows are read."""
+    artifact = sealed_at(loader, OLD)
+    batches = artifact.batches(loader.jobs.submit(UUID, "HEAD").id)
+    for batch in batches:
+        loader.load(batch)
+    s3.objects = {artifact.key: s3.objects[artifact.key]}
+
+    second = loader.jobs.submit(UUID, "v1")
+    assert loader.load(artifact.batches(second.id)[0])
+
+    assert loader.jobs.get(second.id).status is JobStatus.DONE
+
+
 def test_another_model_has_a_revision_of_its_own_in_a_table_of_its_own(loader, connection):
     artifact = sealed_at(loader, OLD)
     for batch in artifact.batches(loader.jobs.submit(UUID, "HEAD").id):
@@ -697,7 +749,7 @@ def test_a_cached_vector_that_goes_away_at_the_wrong_moment_is_embedded_again(lo
     job = loader.jobs.submit(UUID, "HEAD")
     first = artifact.batches(job.id)[0]
     loads = PostgresLoadStore(loader.database)
-    revision = loads.open(artifact.manifest, model="fake/256", dimension=256)
+    revision, _ = loads.open(artifact.manifest, model="fake/256", dimension=256)
     rows = loader.artifacts.read_batch(artifact.manifest, first.batch)
     keys = [cache_key("fake/256", "a text whose vector was evicted"), cache_key("fake/256", "another")]
 
@@ -764,7 +816,7 @@ def test_two_repositories_that_share_their_texts_cache_them_side_by_side(loader,
     revisions = [
         PostgresLoadStore(loader.database).open(
             sealed_at(loader, commit).manifest, model="fake/256", dimension=256
-        )
+        )[0]
         for commit in (OLD, NEW)
     ]
     rounds = [[cache_key("fake/256", f"{round_}/{number}") for number in range(200)] for round_ in range(10)]

@@ -44,6 +44,7 @@ def seal(
     ref: str = "HEAD",
     fingerprint: str = "0123456789abcdef",
     spans_per_batch: int = 2,
+    run: str = "job-1",
 ) -> Sealed:
     """Write *contents* as an artifact: small batches, and a skipped file among the files."""
     repo = repo_id(remote, commit)
@@ -68,7 +69,7 @@ def seal(
         *_split(BatchKind.FILES, files, FILES_PER_BATCH),
     ]
     entries: list[BatchEntry] = [
-        artifacts.put_batch(repo, fingerprint, "job-1", number, kind, rows)
+        artifacts.put_batch(repo, fingerprint, run, number, kind, rows)
         for number, (kind, rows) in enumerate(groups)
     ]
     manifest = Manifest(

@@ -10,8 +10,10 @@ Layout of the bucket, where PREFIX is `artifacts/{repo_id}/{fingerprint}`:
 A batch is one gzip member of JSON Lines, rows of one kind.
 """
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 from enum import StrEnum
+from hashlib import sha256
 
 from codetrail.domain.repo import CorpusStats, Coverage, SourceFile
 from codetrail.domain.span import Span
@@ -98,3 +100,9 @@ class Manifest:
     stats: CorpusStats
     coverage: Coverage
     batches: tuple[BatchEntry, ...]
+
+    @property
+    def contents(self) -> str:
+        """What the rows are, whichever run wrote them: equal for two artifacts that hold the same."""
+        batches = [(batch.kind.value, batch.rows, batch.sha256) for batch in self.batches]
+        return sha256(json.dumps([batches, asdict(self.stats), asdict(self.coverage)]).encode()).hexdigest()

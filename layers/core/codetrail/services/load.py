@@ -50,10 +50,11 @@ def _load(batch: LoadBatch, job: Job, *, loads: LoadStore, artifacts: Artifacts,
     if remote_key(manifest.remote) != remote_key(job.remote):
         # The job's ref would lead to another's repository.
         raise ArtifactRejected("the artifact is of another repository than the job")
-    revision = loads.open(manifest, model=embedder.model, dimension=embedder.dimension)
+    revision, complete = loads.open(manifest, model=embedder.model, dimension=embedder.dimension)
     try:
-        rows = artifacts.read_batch(manifest, batch.batch)
-        _store(revision, manifest.batches[batch.batch].kind, rows, loads=loads, embedder=embedder)
+        if not complete:  # what is published stays as it is
+            rows = artifacts.read_batch(manifest, batch.batch)
+            _store(revision, manifest.batches[batch.batch].kind, rows, loads=loads, embedder=embedder)
     except ArtifactRejected:
         # Neither what it promised nor what was stored of it may stand in the way of the next artifact.
         artifacts.discard(batch.manifest_key)

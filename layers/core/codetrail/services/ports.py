@@ -153,8 +153,9 @@ class SearchStore(Protocol):
 class LoadStore(Protocol):
     """Writing a revision's rows, and switching readers over to it."""
 
-    def open(self, manifest: Manifest, *, model: str, dimension: int) -> int:
-        """Return the number of the revision that this manifest fills, made when there is none yet."""
+    def open(self, manifest: Manifest, *, model: str, dimension: int) -> tuple[int, bool]:
+        """Return the number of the revision that these contents fill, made when there is none yet, and
+        whether all its rows are there."""
 
     def missing(self, model: str, dimension: int, keys: Sequence[bytes]) -> set[int]:
         """Positions of the cache keys that have no vector yet."""

@@ -29,52 +29,45 @@ class PostgresLoadStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    # One that was published, and is or was read, has all its rows.
     OPENED: LiteralString = """
-        select revision from revisions
+        select revision, state <> 'loading' from revisions
         where repo_id = %(repo_id)s and fingerprint = %(fingerprint)s and model = %(model)s
-              and (spans, files, postings, names) = (%(spans)s, %(files)s, %(postings)s, %(names)s)
+              and contents = %(contents)s
     """
     OPEN_REPO: LiteralString = """
         insert into repos (repo_id, remote, remote_key, ref, commit)
         values (%(repo_id)s, %(remote)s, %(remote_key)s, %(ref)s, %(commit)s)
         on conflict (repo_id) do nothing
     """
-    # Another manifest of the same indexer counts otherwise only when the first was rejected.
     OPEN: LiteralString = """
-        insert into revisions (repo_id, fingerprint, model, dimension, spans, files, postings, names,
-                               files_with_spans, average_length, coverage)
-        values (%(repo_id)s, %(fingerprint)s, %(model)s, %(dimension)s, %(spans)s, %(files)s, %(postings)s,
-                %(names)s, %(files_with_spans)s, %(average_length)s, %(coverage)s)
-        on conflict (repo_id, fingerprint, model) do update
-        set spans = excluded.spans, files = excluded.files, postings = excluded.postings,
-            names = excluded.names, files_with_spans = excluded.files_with_spans,
-            average_length = excluded.average_length, coverage = excluded.coverage
-        where revisions.state = 'loading'
-        returning revision
-    """
-    FOUND: LiteralString = """
-        select revision from revisions
-        where repo_id = %(repo_id)s and fingerprint = %(fingerprint)s and model = %(model)s
+        insert into revisions (repo_id, fingerprint, model, contents, dimension, spans, files, postings,
+                               names, files_with_spans, average_length, coverage)
+        values (%(repo_id)s, %(fingerprint)s, %(model)s, %(contents)s, %(dimension)s, %(spans)s, %(files)s,
+                %(postings)s, %(names)s, %(files_with_spans)s, %(average_length)s, %(coverage)s)
+        on conflict (repo_id, fingerprint, model, contents) do nothing
     """
 
-    def open(self, manifest: Manifest, *, model: str, dimension: int) -> int:
-        """Return the number of the revision that this manifest fills, made when there is none yet."""
+    def open(self, manifest: Manifest, *, model: str, dimension: int) -> tuple[int, bool]:
+        """Return the number of the revision that these contents fill, made when there is none yet, and
+        whether all its rows are there."""
         values = {
             "repo_id": manifest.repo_id, "remote": manifest.remote,
             "remote_key": remote_key(manifest.remote), "ref": manifest.ref, "commit": manifest.commit,
-            "fingerprint": manifest.fingerprint, "model": model, "dimension": dimension,
-            "spans": manifest.spans, "files": manifest.files, "postings": manifest.postings,
-            "names": manifest.names, "files_with_spans": sum(manifest.coverage.languages.values()),
+            "fingerprint": manifest.fingerprint, "model": model, "contents": manifest.contents,
+            "dimension": dimension, "spans": manifest.spans, "files": manifest.files,
+            "postings": manifest.postings, "names": manifest.names,
+            "files_with_spans": sum(manifest.coverage.languages.values()),
             "average_length": manifest.stats.average_length, "coverage": Jsonb(asdict(manifest.coverage)),
         }  # fmt: skip
         with self._database.session() as connection:
-            cursor = connection.cursor(row_factory=scalar_row)
-            opened: int | None = cursor.execute(self.OPENED, values).fetchone()
+            cursor = connection.cursor(row_factory=args_row(_opened))
+            opened = cursor.execute(self.OPENED, values).fetchone()
             if opened is None:
                 with connection.transaction():
                     cursor.execute(self.OPEN_REPO, values)
-                    opened = cursor.execute(self.OPEN, values).fetchone()
-                    opened = opened or cursor.execute(self.FOUND, values).fetchone()
+                    cursor.execute(self.OPEN, values)
+                opened = cursor.execute(self.OPENED, values).fetchone()
         if opened is None:
             raise Unavailable("The revision went away while it was opened; try again.")
         return opened
@@ -260,7 +253,8 @@ class PostgresLoadStore:
     # Publishers of one job take turns, so that the last of them sees the rows of all.
     LOCK_JOB: LiteralString = "select job_order from jobs where id = %(job_id)s for no key update"
     SPANS_STORED: LiteralString = """
-        select dimension, (select count(*) from spans where spans.revision = revisions.revision)
+        select state <> 'loading', dimension,
+               (select count(*) from spans where spans.revision = revisions.revision)
         from revisions where revision = %(revision)s and repo_id = %(repo_id)s
     """
     PROGRESS: LiteralString = """
@@ -287,9 +281,12 @@ class PostgresLoadStore:
             stored = connection.execute(self.SPANS_STORED, key).fetchone()
             if job is None or stored is None:
                 raise NotFound("the job or its revision was removed while it was loaded")
-            (job_order,), (dimension, spans) = job, stored
+            (job_order,), (complete, dimension, spans) = job, stored
             counted = key | {"counts": Jsonb({"spans": manifest.spans, "loaded": spans})}
-            if spans < manifest.spans or not self._complete(connection, manifest, revision, dimension):
+            complete = complete or (
+                spans == manifest.spans and self._complete(connection, manifest, revision, dimension)
+            )
+            if not complete:
                 connection.execute(self.PROGRESS, counted)
                 return False
             self._switch(connection, revision, manifest.repo_id, job_order)
@@ -347,6 +344,10 @@ class PostgresLoadStore:
         elif order <= job_order:
             for statement in (self.RETIRE, self.PUBLISH, self.SWITCH):
                 connection.execute(statement, key)
+
+
+def _opened(revision: int, complete: bool) -> tuple[int, bool]:
+    return revision, complete
 
 
 def _place(current: int | None, job_order: int | None) -> tuple[int | None, int]:

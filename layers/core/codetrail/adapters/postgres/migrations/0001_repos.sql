@@ -14,13 +14,15 @@ create table repos (
 create index repos_by_age on repos (indexed_at desc, repo_id desc) where current_revision is not null;
 create index repos_by_remote on repos (remote_key);
 
--- One row a (repository, indexer, model): rows of every other table carry its number, and nothing reads them
--- until repos.current_revision points here.
+-- One row a (repository, indexer, model, contents): rows of every other table carry its number, and nothing
+-- reads them until repos.current_revision points here. Two runs of one indexer may differ (a parser that ran out
+-- of time), and their rows must never mix: `contents` is the digest of what a manifest promises.
 create table revisions (
     revision        bigint generated always as identity primary key,
     repo_id         text collate "C" not null references repos on delete cascade,
     fingerprint     text collate "C" not null,
     model           text not null,
+    contents        text collate "C" not null default '',
     dimension       integer not null,
     state           text not null default 'loading' check (state in ('loading', 'published', 'retired')),
     spans           integer not null,
@@ -33,7 +35,7 @@ create table revisions (
     job_order       bigint not null default 0,  -- of the last job that published it
     created_at      timestamptz not null default now(),
     published_at    timestamptz,
-    unique (repo_id, fingerprint, model)
+    unique (repo_id, fingerprint, model, contents)
 );
 alter table repos add foreign key (current_revision) references revisions deferrable initially deferred;
 
