@@ -17,6 +17,8 @@ from codetrail_local.trouble import Misused, Trouble
 
 # An answer is at most 6 MB; this leaves room for a file of many.
 MAX_DOCUMENT_BYTES = 64 * 1024 * 1024
+# Of a digest that holds: a sign that one was computed, on a line that fits.
+SHOWN_DIGITS = 12
 
 
 def document(file: str) -> bytes:
@@ -83,12 +85,19 @@ def _opener(
             yield git.clone(_existing(folder))
             return
         # The document may be anybody's: what it names is admitted as a submission would be.
-        admitted = admit(remote, config.admission().hosts)
+        admitted = admit(remote, _hosts())
         step(f"fetching {visible_line(admitted)} to check against")
         with git.fetch(admitted, commit) as fetched:
             yield fetched
 
     return open_clone
+
+
+def _hosts() -> tuple[str, ...]:
+    try:
+        return config.admission().hosts
+    except config.SettingError as error:
+        raise Misused(str(error)) from error
 
 
 def _existing(folder: str) -> Path:
@@ -104,7 +113,7 @@ def _line(verdict: Verdict, style: Style, width: int) -> str:
     place = _place(verdict).ljust(width)
     match verdict.outcome:
         case Outcome.MATCHES:
-            return f"{style.mark(good=True)} {place}  {style.faint(verdict.citation.digest)}"
+            return f"{style.mark(good=True)} {place}  {style.faint(verdict.citation.digest[:SHOWN_DIGITS])}"
         case Outcome.DIFFERS:
             return f"{style.mark(good=False)} {place}  {visible_line(verdict.detail)}"
         case Outcome.UNCHECKED:

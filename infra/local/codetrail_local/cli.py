@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import NoReturn
 
-from codetrail_local.command_line import Run, command_line
 from codetrail_local.errors import LocalError
 from codetrail_local.terminal import Terminal
 from codetrail_local.trouble import Misused, Trouble
@@ -25,7 +24,8 @@ BROKEN_PIPE = 141
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code."""
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
     terminal = Terminal()
     terminal.prepare()
     try:
@@ -54,21 +54,25 @@ def _silence(terminal: Terminal) -> None:
 
 
 def _run(terminal: Terminal, arguments: Sequence[str]) -> int:
-    parser = command_line()
-    if not arguments:
-        terminal.err.write(parser.format_help())
-        return Misused.exit_code
-    options = parser.parse_args(arguments)
-    terminal.quiet = options.quiet
-    run: Run = options.run
+    as_json = False
     try:
+        # Imported here so that a Ctrl-C is answered meanwhile, too.
+        from codetrail_local.command_line import Run, command_line  # noqa: PLC0415
+
+        parser = command_line()
+        if not arguments:
+            terminal.err.write(parser.format_help())
+            return Misused.exit_code
+        options = parser.parse_args(arguments)
+        terminal.quiet, as_json = options.quiet, getattr(options, "json", False)
+        run: Run = options.run
         return run(terminal, options)
     except KeyboardInterrupt:
         terminal.warn("Stopped.")
         return INTERRUPTED
     except LocalError as error:
         trouble = error if isinstance(error, Trouble) else Trouble(str(error))
-    if trouble.body and getattr(options, "json", False):
+    if trouble.body and as_json:
         terminal.body(trouble.body)
     terminal.out.flush()
     terminal.warn(f"codetrail: {trouble}")

@@ -23,6 +23,8 @@ MAX_BODY_BYTES = 8 * 1024 * 1024
 MAX_TRIES = 4
 MAX_WAIT_SECONDS = 10.0
 
+# Of an address that makes no sense.
+MAX_SHOWN = 80
 _REDIRECTS = (301, 302, 303, 307, 308)
 
 
@@ -154,8 +156,8 @@ class Client:
                 return response, b"".join(pieces)
         except httpx.HTTPError as error:
             raise ApiError(self._unreachable(error)) from error
-        except httpx.InvalidURL as error:
-            raise ApiError(f"{self.url} is not an address that can be asked: {error}") from error
+        except (httpx.InvalidURL, UnicodeError) as error:  # the resolver's codec refuses some names by itself
+            raise AddressError(f"{self.url[:MAX_SHOWN]!r} names no host that there can be") from error
 
     def _unreachable(self, error: httpx.HTTPError) -> str:
         host = urlsplit(self.url).netloc

@@ -4,6 +4,7 @@ import argparse
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from textwrap import fill
 from typing import TypeAlias
@@ -300,6 +301,9 @@ def _everywhere(parser: argparse.ArgumentParser, *, suppress: bool) -> None:
         help="where this machine's data lie (or CODETRAIL_HOME)",
     )
     group.add_argument("--quiet", action="store_true", default=default(False), help="say nothing on the way")
+    if not suppress:
+        name = f"codetrail {version('codetrail')}"
+        group.add_argument("--version", action="version", version=name, help="print it and exit")
 
 
 def _remote(parser: argparse.ArgumentParser) -> None:
@@ -361,10 +365,17 @@ def _paths(text: str) -> tuple[str, ...]:
 def _place(options: argparse.Namespace) -> Place:
     home = options.home or os.environ.get("CODETRAIL_HOME") or user_data_path("codetrail", appauthor=False)
     return Place(
-        home=Path(home).expanduser().absolute(),
+        home=_expanded(Path(home)).absolute(),
         api=options.api or os.environ.get("CODETRAIL_API", ""),
         key=options.key or os.environ.get("CODETRAIL_KEY", ""),
     )
+
+
+def _expanded(path: Path) -> Path:
+    try:
+        return path.expanduser()  # CODETRAIL_HOME may be set where no shell expands it
+    except RuntimeError as error:
+        raise Misused(f"{path}: there is no such user") from error
 
 
 def _words(words: list[str], what: str) -> str:

@@ -67,11 +67,13 @@ def status(terminal: Terminal, place: Place) -> int:
     running = home.running()
     database = EmbeddedPostgres(home.postgres).pid
     if running is None:
-        state = "starting or stopping" if home.held() else "not running"
-        terminal.say(f"codetrail is {state}.")
+        terminal.say(f"codetrail is {'starting or stopping' if home.held() else 'not running'}.")
     else:
-        kind = "" if running.lasting else ", for one command"
-        terminal.say(f"codetrail runs at {running.api} ({running.described.partition(', at ')[0]}{kind}).")
+        since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(running.started))
+        terminal.say(f"codetrail runs at {running.api}")
+        terminal.say(
+            f"  process   {running.pid}, since {since}{'' if running.lasting else ', for one command'}"
+        )
     terminal.say(f"  data      {visible_line(str(home.folder))}, {megabytes(folder_bytes(home.folder))}")
     terminal.say(f"  postgres  {f'process {database}' if database else 'not running'}")
     if running is not None:

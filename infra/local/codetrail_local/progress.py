@@ -62,7 +62,7 @@ def state(job: Job) -> tuple[str, int | None, int | None]:
     stage = job.progress.stage if job.progress else ""
     counts: Mapping[str, int] = job.progress.counts if job.progress else {}
     words = _WORDS.get(stage, visible_line(stage) or job.status)
-    if job.status == "pending" and stage not in ("", "queued"):
+    if job.put_back:
         return "waiting for another attempt", None, None
     if stage not in _MEASURES:
         return words, None, None

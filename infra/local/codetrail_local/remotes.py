@@ -34,7 +34,7 @@ def remote_of(text: str) -> Remote:
         raise RemoteError("REMOTE is empty: give a URL such as https://github.com/google/uuid, or a path")
     if text.startswith("file:"):
         return _local(_path_of(text), text)
-    path = Path(text).expanduser()
+    path = Path(text)
     if "://" in text or (_like_scp(text) and not path.exists()):
         return Remote(text)
     return _local(path, text)

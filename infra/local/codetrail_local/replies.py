@@ -41,7 +41,15 @@ class Job(Reply):
     repo_id: str | None = None
     progress: Progress | None = None
     error: JobError | None = None
+    submitted_at: AwareDatetime | None = None
     updated_at: AwareDatetime | None = None
+
+    @property
+    def put_back(self) -> bool:
+        """Whether it waits for another attempt: one that waits for its first has not been touched since."""
+        if self.status != "pending" or self.submitted_at is None or self.updated_at is None:
+            return False
+        return self.updated_at > self.submitted_at
 
     @property
     def why(self) -> str:

@@ -135,6 +135,12 @@ def test_a_host_that_does_not_exist_is_said():
         http.job("j")
 
 
+@pytest.mark.parametrize("host", ["a..b", "a" * 300, "[v1.x]", "%zz", "x:99999", "256.256.256.256"])
+def test_a_host_that_none_can_be_called_is_said(host):
+    with pytest.raises((AddressError, ApiError)), Client(f"http://{host}/") as http:
+        http.job("j")
+
+
 def test_an_answer_that_breaks_off_is_said(api):
     api.answer("GET", "/api/jobs/j", Recorded(b'{"id":"0123456789"}', hang_up=True))
 

@@ -1,4 +1,5 @@
 import io
+from datetime import UTC, datetime, timedelta
 
 from codetrail_local.progress import state, watching
 from codetrail_local.replies import Job, Progress
@@ -76,5 +77,15 @@ def test_words_of_an_unknown_stage_do_not_steer_the_terminal():
     assert state(job("\x1b[2J"))[0] == "\\x1b[2J"
 
 
-def test_a_job_that_was_put_back_waits():
-    assert state(job("fetch", status="pending"))[0] == "waiting for another attempt"
+def test_a_job_that_was_put_back_waits_for_another_attempt():
+    first = datetime(2026, 1, 1, tzinfo=UTC)
+    waiting = job("queued", status="pending").model_copy(update={"submitted_at": first, "updated_at": first})
+    put_back = waiting.model_copy(update={"updated_at": first + timedelta(seconds=2)})
+
+    assert state(waiting)[0] == "waiting"
+    assert state(put_back)[0] == "waiting for another attempt"
+
+
+def test_a_stage_that_has_counted_nothing_yet_has_its_total():
+    assert state(job("load", spans=7)) == ("embedding and storing (0 of 7 spans)", 0, 7)
+    assert state(job("load")) == ("embedding and storing", None, None)
