@@ -250,7 +250,7 @@ class PostgresLoadStore:
         with self._database.session() as connection:
             connection.execute(self.ABANDON, {"revision": revision})
 
-    # Publishers of one job take turns, so that the last of them sees the rows of all.
+    # Publishers of one job take turns: each sees the rows of those before it, and progress never runs back.
     LOCK_JOB: LiteralString = "select job_order from jobs where id = %(job_id)s for no key update"
     SPANS_STORED: LiteralString = """
         select state <> 'loading', dimension,
