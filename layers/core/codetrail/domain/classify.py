@@ -61,7 +61,7 @@ _VENDORED_FOLDERS = frozenset(
 _MINIFIED_ENDINGS = (b".min.js", b".min.css", b".min.mjs", b"-min.js", b".bundle.js")
 # A file of this size whose lines are this long on average was not written to be read. Prose is exempt: a
 # paragraph may be one line; so are a notebook's outputs.
-MINIFIED_BYTES = 4_096
+MINIFIED_BYTES = 16_384
 MINIFIED_MEAN_LINE_BYTES = 500
 # One such line is a bundle or data, whatever the mean says.
 MINIFIED_LINE_BYTES = 50_000

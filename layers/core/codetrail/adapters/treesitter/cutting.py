@@ -58,18 +58,23 @@ class Cutting:
         first = self._attempt(path, language, source, source)
         if first is None:
             return Chunked(window_file(source, self.rules), Reason.PARSE_BUDGET)
-        chunked, lost = first
-        if lost and grammar.macros:
+        chunked, errors, lost = first
+        if errors and grammar.macros:
             second = self._attempt(path, language, source, blanked(source))
-            if second and second[1] < lost:
-                chunked, lost = second
+            if second and (second[2], second[1]) < (lost, errors):
+                chunked, errors, lost = second
+        if grammar.macros:
             # Macros leave small errors in every other file, beside declarations that are found all the same.
-            rows = source.count(b"\n") + 1
-            lost = lost if lost > rows * MAX_LOST_SHARE else 0
-        return Chunked(chunked.pieces, Reason.PARSE_ERRORS if lost else None, chunked.blanks)
+            errors = lost > (source.count(b"\n") + 1) * MAX_LOST_SHARE
+        # Nothing found beside errors may be all that was lost; nothing found without is imports.
+        pieces = chunked.pieces or (window_file(source, self.rules) if first[1] else ())
+        return Chunked(pieces, Reason.PARSE_ERRORS if errors else None, chunked.blanks)
 
-    def _attempt(self, path: str, language: str, source: bytes, parsed: bytes) -> tuple[Chunked, int] | None:
-        """Parse and cut; return the pieces and the rows in errors, or None for a tree that is too deep."""
+    def _attempt(
+        self, path: str, language: str, source: bytes, parsed: bytes
+    ) -> tuple[Chunked, int, int] | None:
+        """Parse and cut; return the pieces, how many errors there are and how many rows they may have
+        cost; or None for a tree that is too deep."""
         grammar = grammars.GRAMMARS[language]
         tree = self.parsers[language].parse(parsed)
         depth, errors = depth_and_errors(tree)
@@ -84,10 +89,9 @@ class Cutting:
             rules=self.rules,
             strip=self.strip,
         )
+        cutter.keep(errors)
         chunked = cutter.cut()
-        if grammar.macros:
-            return chunked, sum(cutter.lost(error) for error in errors if not error.is_missing)
-        return chunked, len(errors)
+        return chunked, len(errors), sum(cutter.lost(error) for error in errors if not error.is_missing)
 
 
 def module_name(path: str) -> str:

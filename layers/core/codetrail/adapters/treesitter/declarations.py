@@ -7,8 +7,9 @@ The rules, in the order in which a reader would ask for them:
 * A function is one piece. What is declared inside it is a piece of its own as well, so that it can be
   found by its name `outer.inner`.
 * A type whose members are pieces is cut to its head: its comments up to its first member. Nothing is stored
-  twice, and fields that stand before the methods are in the head. So is a function over the line ceiling that
-  declares others inside.
+  twice, and fields that stand before the methods are in the head. A type of a few lines stays whole, since
+  its head alone would say little. A function over the line ceiling that declares others inside is cut like
+  a type.
 * A declaration over the ceiling becomes windows that keep its name; their kind is `file`.
 * What one statement declares in lines of its own without comments, as the names of a `const (` may stand, is
   one piece with all their names.
@@ -38,14 +39,18 @@ FLOATING_COMMENT_ROWS = 4
 MAX_DECLARATION_BYTES = 32_000
 # One-line neighbours stand together up to here.
 MAX_GROUP_ROWS = 40
+SMALL_TYPE_ROWS = 12
 MAX_SYMBOL_CHARACTERS = 400
 
 _LICENCE = re.compile(rb"copyright|licensed (?:under|to)|spdx-|all rights reserved", re.IGNORECASE)
 _WORDS = re.compile(rb"[A-Za-z\x80-\xff]{2,}")
 # An opening comment of fewer words is a directive: an encoding, a lint switch.
 OPENING_WORDS = 5
-_BRANCHES = ("_clause", "if_statement", "try_statement")
-_BODIES = ("block", "body", "statement", "list", "declaration")
+_BRANCHES = (
+    *("_clause", "if_statement", "try_statement", "namespace_declaration", "namespace_definition"),
+    *("preproc_if", "preproc_ifdef", "preproc_elif", "preproc_elifdef", "preproc_else"),
+)
+_BODIES = ("block", "body", "statement", "list", "declaration", "definition", "comment")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +176,13 @@ class Cutter:
         pieces += self._cut_rest()
         pieces.sort(key=lambda piece: (piece.start_byte, -piece.end_byte))
         return Chunked(tuple(pieces), blanks=tuple(sorted(self._blanks)))
+
+    def keep(self, errors: Sequence[Node]) -> None:
+        """Make the rows of parse errors searchable, where no declaration covers them; before cutting."""
+        for error in errors:
+            if not error.is_missing:
+                first, last = error.start_point.row, min(self._last_row(error), len(self._rows) - 1)
+                self._rest.append(_Rest(first, last, None, False, error.start_byte, error.end_byte))
 
     def lost(self, error: Node) -> int:
         """Return how many rows of *error* no declaration covers: where something may have been missed."""
@@ -391,7 +403,8 @@ class Cutter:
 
     def _cut_entry(self, entry: _Entry) -> Iterator[Piece]:
         last = entry.last
-        if entry.members and (entry.kind == Kind.TYPE or self._is_long(entry.first, last)):
+        big = entry.kind == Kind.TYPE and last - entry.head + 1 > SMALL_TYPE_ROWS
+        if entry.members and (big or self._is_long(entry.first, last)):
             last = max(entry.head, min(member.first for member in entry.members) - 1)
         self._covered[entry.first : last + 1] = b"\1" * (last + 1 - entry.first)
         if self._is_long(entry.first, last):

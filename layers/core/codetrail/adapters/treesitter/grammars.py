@@ -151,7 +151,7 @@ GRAMMARS: dict[str, Grammar] = {
         query="php",
         function="language_php",
         wrappers=_words("const_declaration"),
-        imports=_words("namespace_use_declaration php_tag declare_statement"),
+        imports=_words("namespace_use_declaration php_tag declare_statement namespace_definition"),
         is_import=names.is_php_require,
     ),
     "bash": Grammar(module="tree_sitter_bash", query="bash", is_import=names.is_source),

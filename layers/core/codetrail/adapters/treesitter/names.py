@@ -88,14 +88,15 @@ def javascript(text: str) -> str:
 _REQUIRE = re.compile(
     rb"(?:(?:const|let|var)\s)?(?:(?:[^=(]{1,400}=\s*)?require\s*\([^()]{0,400}\)(?:\([^()]{0,100}\))?[\w.]*\s*,?\s*)+;?\s*\Z"
 )
+_DIRECTIVE = re.compile(rb"""["']use \w+["'];?\Z""")
 _RUBY_REQUIRE = re.compile(rb"(?:require|require_relative|load|autoload)\b[^\n]*\Z")
 _PHP_REQUIRE = re.compile(rb"(?:require|require_once|include|include_once)\b[^\n]*\Z")
 _SOURCE = re.compile(rb"(?:source|\.)\s[^\n]*\Z")
 
 
 def is_require(text: bytes) -> bool:
-    """Return whether a statement only binds a CommonJS module, which is an import."""
-    return bool(_REQUIRE.match(text))
+    """Return whether a statement only binds a CommonJS module, which is an import, or is a directive."""
+    return bool(_REQUIRE.match(text) or _DIRECTIVE.match(text))
 
 
 def is_ruby_require(text: bytes) -> bool:

@@ -98,7 +98,8 @@ def _sections(headings: list[_Heading], rows: Rows, begin: int, source: bytes) -
         last = headings[0].row - 1 if headings else len(rows) - 1
         if _says(source, rows, begin, last):
             sections.append(_Section("", begin, last))
-    for heading, following in zip(headings, [*headings[1:], None], strict=True):
+    for at, heading in enumerate(headings):
+        following = headings[at + 1] if at + 1 < len(headings) else None
         while above and above[-1].level >= heading.level:
             above.pop()
         above.append(heading)

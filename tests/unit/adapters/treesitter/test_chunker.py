@@ -1,0 +1,200 @@
+"""The parser's process: it may hang, die or eat memory, and the worker goes on."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from codetrail.adapters.treesitter import grammars
+from codetrail.adapters.treesitter.chunker import TreeSitterChunker
+from codetrail.adapters.treesitter.cutting import Cutting
+from codetrail.adapters.treesitter.windows import Rules
+
+GO = b"package a\n\nfunc f() {}\n"
+# Speaks as far as the greeting, then does what the test wants.
+GREETING = """
+import os, struct, sys, time
+def read(n):
+    data = b""
+    while len(data) < n: data += os.read(0, n - len(data))
+    return data
+def frame(): return read(struct.unpack(">I", read(4))[0])
+def say(body): os.write(1, struct.pack(">I", len(body)) + body)
+frame(); say(b'{"disabled": {}}'); frame()
+"""
+
+
+@pytest.fixture(scope="module")
+def chunker() -> Iterator[TreeSitterChunker]:
+    with TreeSitterChunker() as found:
+        yield found
+
+
+def child_that(does: str, seconds: float = 20.0) -> TreeSitterChunker:
+    return TreeSitterChunker(file_seconds=seconds, command=(sys.executable, "-c", GREETING + does))
+
+
+def test_a_file_is_cut_by_the_child(chunker: TreeSitterChunker) -> None:
+    chunked = chunker.chunk("a.go", "go", GO)
+
+    assert [(piece.kind, piece.symbol) for piece in chunked.pieces] == [("func", "f")]
+    assert chunked.reason is None
+
+
+def test_a_file_that_hangs_the_parser_comes_in_windows_and_the_next_one_by_declaration() -> None:
+    # Half a megabyte of brackets keeps the Go grammar busy for seconds.
+    with TreeSitterChunker(file_seconds=0.3) as chunker:
+        chunker.self_test()
+        started = time.monotonic()
+        hung = chunker.chunk("a.go", "go", b"}{)(][" * 80_000)
+        took = time.monotonic() - started
+        after = chunker.chunk("b.md", "markdown", b"# A\n\ntext\n")
+
+    assert hung.reason == "parse_budget"
+    assert {piece.kind for piece in hung.pieces} == {"file"}
+    assert took < 10
+    assert [piece.symbol for piece in after.pieces] == ["A"]
+
+
+@pytest.mark.parametrize(
+    "does",
+    ["os._exit(139)", "os.kill(os.getpid(), 11)", "os.write(1, b'\\xff\\xff\\xff\\xff')", "time.sleep(60)"],
+    ids=["exits", "crashes", "claims too large a reply", "sleeps"],
+)
+def test_a_child_that_fails_costs_its_file_the_declarations_and_nothing_else(does: str) -> None:
+    with child_that(does, seconds=0.5 if "sleep" in does else 20.0) as chunker:
+        first, second = chunker.chunk("a.go", "go", GO), chunker.chunk("a.go", "go", GO)
+
+    assert (first.reason, second.reason) == ("parse_budget", "parse_budget")
+    assert [(piece.start_byte, piece.end_byte) for piece in first.pieces] == [(0, len(GO))]
+
+
+def test_a_killed_child_leaves_no_process_behind() -> None:
+    with child_that("time.sleep(60)", seconds=0.3) as chunker:
+        chunker.self_test()
+        child = chunker._child
+        assert child is not None
+        chunker.chunk("a.go", "go", GO)
+
+        with pytest.raises(ProcessLookupError):
+            os.kill(child.pid, 0)
+
+
+def test_the_child_has_none_of_our_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgres://secret")
+    leak = "say(('{\"pieces\": [[\"file\", \"' + ' '.join(sorted(os.environ)) + '\", 0, 1]], '"
+    with child_that(leak + '\'"reason": null, "blanks": []}\').encode())') as chunker:
+        chunked = chunker.chunk("a.go", "go", GO)
+
+    assert set(chunked.pieces[0].symbol.split()) <= {"LANG", "LC_CTYPE", "PYTHONPATH"}
+
+
+def test_memory_over_the_ceiling_ends_the_child_and_not_the_worker() -> None:
+    eat = "import resource; resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30)); b'x' * (2 << 30)"
+    with child_that(eat) as chunker:
+        assert chunker.chunk("a.go", "go", GO).reason == "parse_budget"
+
+
+@pytest.mark.parametrize(
+    ("path", "language", "data"),
+    [
+        ("a.go", "go", b"package a\nvar x = " + b"(" * 100_000),
+        ("a.py", "python", b"[" * 20_000),
+        ("a.md", "markdown", b"*a_ " * 60_000),
+        ("b.md", "markdown", b">" * 50_000 + b" x\n"),
+        ("a.json", "notebook", b"[" * 100_000),
+        ("a.c", "c", b"#if A\n" * 20_000),
+    ],
+)
+def test_bombs_end_in_time_and_are_searchable(
+    chunker: TreeSitterChunker, path: str, language: str, data: bytes
+) -> None:
+    chunker.chunk("warm.go", "go", GO)
+    started = time.monotonic()
+
+    chunked = chunker.chunk(path, language, data)
+
+    assert chunked.pieces
+    assert time.monotonic() - started < 10  # the limit is 2 s; the machine may be busy
+
+
+def test_600_files_of_a_language_load_it_once(chunker: TreeSitterChunker) -> None:
+    chunker.chunk("a.ts", "typescript", b"export function f() {}\n")
+    child = chunker._child
+    assert child is not None
+
+    def memory() -> int:
+        return int(Path(f"/proc/{child.pid}/statm").read_text().split()[1])
+
+    before = memory()
+    for number in range(600):
+        chunker.chunk(f"a{number}.ts", "typescript", b"export function f() {}\n")
+
+    assert chunker._child is child
+    assert memory() < before * 1.2
+
+
+def test_a_query_that_does_not_fit_disables_its_language_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queries = shutil.copytree(grammars._QUERIES, tmp_path / "queries")
+    (queries / "go.scm").write_text("(no_such_node) @func")
+    monkeypatch.setattr(grammars, "_QUERIES", queries)
+    grammars.query.cache_clear()
+    try:
+        cutting = Cutting(Rules())
+        wrong = cutting.self_test()
+        go = cutting.cut("a.go", "go", GO)
+        python = cutting.cut("a.py", "python", b"def f(): pass\n")
+    finally:
+        grammars.query.cache_clear()
+
+    assert list(wrong) == ["go"]
+    assert (go.reason, [piece.kind for piece in go.pieces]) == ("no_grammar", ["file"])
+    assert [piece.symbol for piece in python.pieces] == ["f"]
+
+
+def test_shipped_grammars_and_queries_fit(chunker: TreeSitterChunker) -> None:
+    assert chunker.self_test() == {}
+
+
+def test_the_fingerprint_tells_rules_apart_and_is_the_same_in_every_process() -> None:
+    found = {
+        TreeSitterChunker().fingerprint,
+        TreeSitterChunker(strategy="window").fingerprint,
+        TreeSitterChunker(strip_doc_comments=True).fingerprint,
+        TreeSitterChunker(Rules(window_lines=41)).fingerprint,
+    }
+    script = (
+        "from codetrail.adapters.treesitter.chunker import TreeSitterChunker as T;"
+        " print(T().fingerprint, end='')"
+    )
+    other = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True).stdout
+
+    assert len(found) == 4
+    assert other == TreeSitterChunker().fingerprint
+
+
+def test_the_window_strategy_parses_nothing() -> None:
+    chunker = TreeSitterChunker(strategy="window", command=("/does/not/exist",))
+
+    chunked = chunker.chunk("a.go", "go", b"package a\n" * 100)
+
+    assert [piece.kind for piece in chunked.pieces] == ["file"] * 3
+    assert [piece.start_byte // 10 for piece in chunked.pieces] == [0, 30, 60]
+
+
+def test_the_window_strategy_over_stripped_text_keeps_its_windows() -> None:
+    data = b"package a\n\n// F does it.\nfunc F() {}\n"
+    with TreeSitterChunker(strategy="window", strip_doc_comments=True) as chunker:
+        chunked = chunker.chunk("a.go", "go", data)
+
+    assert [(piece.kind, piece.start_byte, piece.end_byte) for piece in chunked.pieces] == [
+        ("file", 0, len(data))
+    ]
+    assert [data[start:end] for start, end in chunked.blanks] == [b"// F does it."]
