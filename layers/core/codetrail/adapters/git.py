@@ -279,7 +279,7 @@ class Clone:
         """Return the bytes of the file at *path* in *commit*; None where there is no such file here."""
         name = os.fsencode(commit) + b":" + path
         with self._git.start(
-            ["cat-file", "blob", name],
+            ["-c", "safe.bareRepository=all", "cat-file", "blob", name],
             cwd=self._folder,
             seconds=self._limits.read_seconds,
             environment=self._trust(),
@@ -301,7 +301,8 @@ class Clone:
         folders = _repository_folders(self._folder)
         pairs = {f"GIT_CONFIG_KEY_{n}": "safe.directory" for n in range(len(folders))}
         pairs |= {f"GIT_CONFIG_VALUE_{n}": str(folder) for n, folder in enumerate(folders)}
-        return {"GIT_CONFIG_COUNT": str(len(folders)), **pairs}
+        # The folder may also lie within a work tree, as it may for the person who pastes the line.
+        return {"GIT_CONFIG_COUNT": str(len(folders)), "GIT_CEILING_DIRECTORIES": "", **pairs}
 
 
 class FetchedCommit(Clone):
