@@ -152,18 +152,6 @@ def entry_point(app: App) -> Handler:
     return handle
 
 
-def once(parameters: Mapping[str, list[str]] | None) -> dict[str, str]:
-    """Return each query parameter's one value. Raises InvalidRequest for a repeated or unreadable one."""
-    values = {}
-    for name, given in (parameters or {}).items():
-        if len(given) > 1:
-            raise InvalidRequest("a query parameter is given more than once; give each of them once")
-        if _UNSTORABLE.search(given[0]):
-            raise InvalidRequest("a query parameter holds a NUL or a lone surrogate; take it out")
-        values[name] = given[0]
-    return values
-
-
 # ---------------------------------------------------------------------------- in
 
 
@@ -234,12 +222,24 @@ def _require_json(event: Event) -> None:
 
 
 def _require_known(event: Event, known: set[str]) -> None:
-    given = once(event.get("multiValueQueryStringParameters"))
+    given = _once(event.get("multiValueQueryStringParameters"))
     if given.keys() <= known:
         return
     # The unknown name itself is not repeated: it may be a question that was meant for the body.
     takes = f"may only be {', '.join(sorted(known))}" if known else "are not taken here"
     raise InvalidRequest(f"query parameters {takes}")
+
+
+def _once(parameters: Mapping[str, list[str]] | None) -> dict[str, str]:
+    """Return each query parameter's one value. Raises InvalidRequest for a repeated or unreadable one."""
+    values = {}
+    for name, given in (parameters or {}).items():
+        if len(given) > 1:
+            raise InvalidRequest("a query parameter is given more than once; give each of them once")
+        if _UNSTORABLE.search(given[0]):
+            raise InvalidRequest("a query parameter holds a NUL or a lone surrogate; take it out")
+        values[name] = given[0]
+    return values
 
 
 def _header(event: Event, name: str) -> str:
