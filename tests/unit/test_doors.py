@@ -1,0 +1,74 @@
+"""What only one module may do, read out of the source: start git, and say where a line ends."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import codetrail
+
+PACKAGE = Path(codetrail.__file__).parent
+MODULES = sorted(PACKAGE.rglob("*.py"))
+GIT = "adapters/git.py"
+# The parser's child is the only other process; it is Python and never git.
+MAY_START_PROCESSES = {GIT} | {
+    str(path.relative_to(PACKAGE)) for path in (PACKAGE / "adapters" / "treesitter").rglob("*.py")
+}
+STARTERS = {"subprocess", "multiprocessing", "pty", "asyncio"}
+OS_STARTERS = ("os.system", "os.popen", "os.exec", "os.spawn", "os.posix_spawn", "os.fork", "os.startfile")
+
+
+def ids(path: Path) -> str:
+    return str(path.relative_to(PACKAGE))
+
+
+def starts_processes(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.partition(".")[0] in STARTERS)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in STARTERS:
+            yield node.module or ""
+        elif isinstance(node, ast.Attribute) and ast.unparse(node).startswith(OS_STARTERS):
+            yield ast.unparse(node)
+
+
+def words(tree: ast.AST) -> set[str]:
+    constants = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    return {value.partition(" ")[0] for value in constants if isinstance(value, str)}
+
+
+def test_there_is_something_to_look_at():
+    assert len(MODULES) > 20
+    assert (PACKAGE / GIT) in MODULES
+
+
+@pytest.mark.parametrize("module", MODULES, ids=ids)
+def test_only_the_git_adapter_and_the_parser_start_processes(module):
+    started = list(starts_processes(ast.parse(module.read_text())))
+
+    assert ids(module) in MAY_START_PROCESSES or not started
+
+
+@pytest.mark.parametrize("module", sorted(MAY_START_PROCESSES - {GIT}))
+def test_no_other_process_is_git(module):
+    assert not words(ast.parse((PACKAGE / module).read_text())) & {"git", "/usr/bin/git"}
+
+
+def test_one_function_of_the_git_adapter_starts_processes():
+    tree = ast.parse((PACKAGE / GIT).read_text())
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    names = [ast.unparse(call.func) for call in calls]
+
+    assert names.count("subprocess.Popen") == 1
+    assert not [name for name in names if name.startswith("subprocess.") and name != "subprocess.Popen"]
+    assert names.count("_Child") == 1
+
+
+@pytest.mark.parametrize("module", MODULES, ids=ids)
+def test_nothing_is_split_at_ends_that_git_does_not_know(module):
+    tree = ast.parse(module.read_text())
+
+    assert not [
+        node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "splitlines"
+    ]
