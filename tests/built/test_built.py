@@ -60,9 +60,8 @@ def stale() -> list[str]:
 
 @pytest.fixture(scope="module", autouse=True)
 def built() -> None:
-    if not (BUILD / "template.yaml").exists():
-        pytest.skip("nothing is built here: run make build (CI does, before the tests)")
-    if stale():
+    """The artefacts of this very checkout: made now where `make build` has not made them."""
+    if not (BUILD / "template.yaml").exists() or stale():
         run = subprocess.run([ROOT / ".ci" / "build"], capture_output=True, text=True, check=False)
         assert run.returncode == 0, run.stdout + run.stderr
     assert stale() == []
