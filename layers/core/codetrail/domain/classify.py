@@ -123,7 +123,7 @@ class Source:
         """Return the blob's bytes from *start* as text: whole lines, as `Lines` located them."""
         end = start + length
         start = max(start, self.mark)
-        width = {"utf-16": 2, "utf-32": 4}.get(self.encoding[:6], 1)
+        width = self._width
         if width > 1:
             # The line's last character is the one that holds the 0x0A, and the next line starts after it.
             start += -(start - self.mark) % width
@@ -139,10 +139,22 @@ class Source:
         raw = bytearray(self.raw)
         for start, end in blanks:
             low, high = self._raw(start), self._raw(end)
-            kept = raw[low:high].decode(self.encoding, "replace")
-            blank = re.sub(r"[^\r\n]", " ", kept).encode(self.encoding, "replace")
-            raw[low:high] = blank if len(blank) == high - low else re.sub(rb"[^\r\n]", b" ", raw[low:high])
+            if self._width == 1:
+                raw[low:high] = re.sub(rb"[^\r\n]", b" ", raw[low:high])
+            else:
+                kept = raw[low:high].decode(self.encoding, "replace")
+                raw[low:high] = "".join(map(self._blank, kept)).encode(self.encoding)
         return Source(self.utf8, bytes(raw), self.encoding, self.mark, self.lines)
+
+    @property
+    def _width(self) -> int:
+        """Return the bytes of a code unit."""
+        return {"utf-16": 2, "utf-32": 4}.get(self.encoding[:6], 1)
+
+    def _blank(self, character: str) -> str:
+        return (
+            character if character in "\r\n" else " " * (len(character.encode(self.encoding)) // self._width)
+        )
 
     def _raw(self, offset: int) -> int:
         in_text, in_raw = self.lines
