@@ -135,19 +135,22 @@ class Corpus:
         if span.ordinal != self._spans:
             raise ValueError(f"span {span.ordinal} is added where {self._spans} is next")
         self._spans += 1
-        halves: dict[str, list[int]] = {}
+        halves: dict[str, int] = {}  # one number a term, a field's count in each sixteen bits of it
         for column, (field, text) in enumerate(Fields.of(span)._asdict().items()):
             # A symbol may be a function word (`With`), and then nothing else can find it.
             counts = self._reader.terms(text, keep_function_words=field == "symbol")
             self._lengths[field].append(sum(counts.values()))
+            shift = 16 * column
             for term, count in counts.items():
-                row = halves.setdefault(term, [0] * len(WEIGHTS))
-                row[column] = min(int(count * 2), _MAX_HALVES)
+                halves[term] = halves.get(term, 0) + (min(int(count * 2), _MAX_HALVES) << shift)
+        ordinal = span.ordinal.to_bytes(4, "little")
+        counted = self._counted
         for term, row in halves.items():
-            records = self._counted.get(term)
-            if records is None:
-                records = self._counted[term] = bytearray()
-            records += _RECORD.pack(span.ordinal, *row)
+            record = ordinal + row.to_bytes(10, "little")
+            if term in counted:
+                counted[term] += record
+            else:
+                counted[term] = bytearray(record)
         self.held += len(halves)
         for called in names(span):
             self._names.setdefault(called, array("i")).append(span.ordinal)

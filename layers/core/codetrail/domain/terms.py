@@ -75,9 +75,10 @@ class TermReader:
                 before = ""
                 continue
             for word in read.words if keep_function_words else read.function_free:
-                pair = f"{before} {word}"
-                if before and _fits(pair):
-                    counts[pair] = counts.get(pair, 0.0) + pair_weight
+                if before:
+                    pair = f"{before} {word}"
+                    if len(pair) <= MAX_TERM_BYTES and (pair.isascii() or _fits(pair)):
+                        counts[pair] = counts.get(pair, 0.0) + pair_weight
                 before = word
         return counts
 
