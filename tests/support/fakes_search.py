@@ -58,7 +58,8 @@ class FakeSearchStore:
         return self._held[revision.revision]
 
     def _cosines(self, revision: Revision, vector: Vector) -> Vector:
-        cosines: Vector = self._of(revision).vectors @ vector
+        # Row by row: a matrix product rounds equal rows differently, by where they stand.
+        cosines: Vector = (self._of(revision).vectors * vector).sum(axis=1)
         return cosines
 
 

@@ -21,6 +21,8 @@ def read(text: str) -> Question:
         ("explain Event.Msg", "Event.Msg"),
         ("what is std::vec::Vec", "std.vec.Vec"),
         ("how does Parser#parse fail", "Parser.parse"),
+        ("where is Editor.__init__", "Editor.__init__"),
+        ("where is _get_text_stdout", "_get_text_stdout"),
     ],
 )
 def test_the_lead_is_the_first_word_that_neither_asks_nor_only_joins(text, lead):

@@ -48,10 +48,16 @@ def test_a_qualified_name_does_not_mean_every_other_thing_with_its_last_name():
     assert math.isclose(one - other, ranking.LEAD + ranking.CODE + ranking.COVERED)
 
 
+def test_a_whole_name_leads_more_than_the_same_last_name():
+    function, method = scores("group", replace(PLAIN, symbol="group"), replace(PLAIN, symbol="Group.group"))
+
+    assert math.isclose(function - method, ranking.LEAD * (1 - ranking.LAST_NAME))
+
+
 def test_a_package_before_a_name_is_no_hindrance():
     (score,) = scores("what does uuid.Parse do", replace(PLAIN, symbol="Parse"))
 
-    assert score >= ranking.LEAD
+    assert score >= ranking.LEAD * ranking.LAST_NAME
 
 
 def test_only_the_first_word_that_names_anything_is_the_named_one():

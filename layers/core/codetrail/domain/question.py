@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from codetrail.domain.search import MAX_QUERY_TERMS
 from codetrail.domain.terms import FUNCTION_WORDS, TermReader
-from codetrail.domain.words import runs
+from codetrail.domain.words import has_word
 
 # Words that ask and name nothing, and what people call a declaration when they ask for one.
 _ASKING_WORDS = """
@@ -21,6 +21,8 @@ _TEST_STEMS = frozenset(("test", "spec", "exampl", "benchmark", "fixtur"))
 
 # `Bytes::from`, `Parser#parse` and `p->next` are written with a dot here, as symbols are.
 _JOINTS = re.compile(r"(?<=\w)(?:::|#|->)(?=[^\W\d_])")
+# Unlike a word, a name keeps its underscores: `Editor.__init__`, `_get`.
+_NAME = re.compile(r"\w+(?:\.\w+)*")
 _CAMEL = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2,}[a-z]")
 _CAPITALS = re.compile(r"[A-Z][A-Z0-9]+")
 
@@ -44,7 +46,7 @@ class Question:
         """Read *text* by the rules of the index."""
         terms = dict(list(reader.question(text).items())[:MAX_QUERY_TERMS])
         written = _JOINTS.sub(".", text)
-        found = [run for at, run in enumerate(runs(written)) if not _asks(run, first=at == 0)]
+        found = [run for at, run in enumerate(_runs(written)) if not _asks(run, first=at == 0)]
         words = tuple(_forms(run) for run in dict.fromkeys(found[:MAX_QUERY_TERMS]))
         return cls(
             text=text,
@@ -59,6 +61,10 @@ class Question:
     def names(self) -> tuple[str, ...]:
         """Every form, casefolded: what the name arm looks up."""
         return tuple(dict.fromkeys(form.casefold() for forms in self.words for form in forms))
+
+
+def _runs(text: str) -> list[str]:
+    return [run for run in _NAME.findall(text) if has_word(run)]
 
 
 def _asks(run: str, *, first: bool) -> bool:

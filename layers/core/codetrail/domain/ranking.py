@@ -21,6 +21,8 @@ LEXICAL = 2.5
 # The question's first word of substance is the span's name, letter case included: people ask for what they
 # name.
 LEAD = 2.0
+# A share of it goes to who has that name only as a last one: `group` means the function before `Group.group`.
+LAST_NAME = 0.8
 # The span bears the first word of the question that is anything's name, letter case aside.
 NAMED = 0.75
 # The question holds the span's name and writes it as only code is written.
@@ -79,7 +81,7 @@ def score(
         scores.append(
             COSINE * (-1.0 if candidate.cosine is None else candidate.cosine)
             + LEXICAL * candidate.lexical
-            + LEAD * (lead in names)
+            + LEAD * _leads(lead, candidate, names)
             + NAMED * (candidate.ordinal in named)
             + CODE * (not code.isdisjoint(names))
             + COVERED * (1.0 if candidate.symbol in written else covered)
@@ -93,6 +95,12 @@ def _names(candidate: Evidence) -> frozenset[str]:
     """The whole symbol and its last segment, letter case kept."""
     separator = HEADING_SEPARATOR if candidate.kind == Kind.SECTION else "."
     return frozenset((candidate.symbol, candidate.symbol.rpartition(separator)[2])) - {""}
+
+
+def _leads(lead: str, candidate: Evidence, names: frozenset[str]) -> float:
+    if lead == candidate.symbol:
+        return float(bool(lead))
+    return LAST_NAME if lead in names else 0.0
 
 
 def _first_in(names: frozenset[str], forms: Forms) -> str:
