@@ -67,6 +67,7 @@ def test_a_message_whose_function_fails_is_seen_again_after_its_visibility_and_t
     assert toy.notes("done", message) == []
     (buried,) = toy.notes("buried", message)
     assert buried["record"]["eventSourceARN"] == toy.queues["DeadQueue"].arn
+    assert buried["record"]["attributes"]["DeadLetterQueueSourceArn"] == toy.queues["JobsQueue"].arn
 
 
 def test_only_the_messages_that_a_function_names_are_seen_again(toy: Toy) -> None:

@@ -52,7 +52,7 @@ def ask(stack: Supervised, path: str = "/echo") -> httpx.Response:
     return httpx.get(f"{stack.api}{path}", trust_env=False, timeout=30)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
 def test_a_stack_that_is_told_to_stop_leaves_no_process_behind(start: Start, number: signal.Signals) -> None:
     stack = start().ready()
     assert ask(stack).status_code == 200

@@ -80,6 +80,7 @@ def main() -> None:
         settings=said["settings"],
         lasting=True,
         sweep_seconds=1,
+        warm=(),
     )
 
     def tell(number: int, frame: FrameType | None) -> None:

@@ -118,8 +118,7 @@ class EmbeddedPostgres:
         # does, which costs the next start a recovery and loses nothing.
         for number in (signal.SIGINT, signal.SIGQUIT):
             _send(running.pid, number)
-            if _wait_for(lambda: not self._alive(running.pid), STOP_TIMEOUT_SECONDS):
-                self._process = None
+            if _wait_for(lambda: not self._runs(running.pid), STOP_TIMEOUT_SECONDS):
                 return
         raise PostgresError(f"Postgres (process {running.pid}) does not stop; see {self.log}{self._tail()}")
 
@@ -206,17 +205,18 @@ class EmbeddedPostgres:
             pid, port = int(lines[PID_LINE]), int(lines[PORT_LINE])
         except (FileNotFoundError, ValueError, IndexError):
             return None  # none, or one that has only begun to write the file
-        if not self._alive(pid) or not _serves(pid, self.data):
+        if not self._runs(pid):
             return None
         return _Postmaster(
             pid, port, lines[STATUS_LINE].strip() == "ready" if len(lines) > STATUS_LINE else False
         )
 
-    def _alive(self, pid: int) -> bool:
-        # A child of ours that has ended is there until it is asked after.
-        if self._process is not None and self._process.pid == pid:
-            return self._process.poll() is None
-        return _alive(pid)
+    def _runs(self, pid: int) -> bool:
+        # Somebody else's child that has ended may stay in the table of processes for long; it has no working
+        # directory any more. One of ours stays until it is asked after.
+        if self._process is not None and self._process.pid == pid and self._process.poll() is not None:
+            return False
+        return _alive(pid) and _serves(pid, self.data)
 
     def _forget_stale_pid(self) -> None:
         # After a kill the number may by now be somebody else's, and Postgres would refuse to start beside it.

@@ -38,6 +38,8 @@ CONCURRENCY = max(2, min(4, os.cpu_count() or 2))
 # On AWS the sweep runs each minute; here nobody pays for it, and a person waits.
 SWEEP_SECONDS = 5.0
 WATCH_SECONDS = 1.0
+# What nearly every command asks first; their imports and the model's loading pass while something else is done.
+WARM = ("repos", "ask")
 # How long running invocations may go on once the stack is told to stop. What is cut short is taken up again
 # by the next stack.
 GRACE_SECONDS = 3.0
@@ -85,6 +87,7 @@ class LocalStack:
         root: Path = ROOT,
         step: Callable[[str], None] = lambda words: None,
         sweep_seconds: float = SWEEP_SECONDS,
+        warm: tuple[str, ...] = WARM,
     ) -> None:
         self.home = Home(home)
         self._port = port
@@ -93,6 +96,7 @@ class LocalStack:
         self._root = root
         self._step = step
         self._sweep_seconds = sweep_seconds
+        self._warm_first = warm
         self._postgres = EmbeddedPostgres(self.home.postgres)
         self._database_url = ""
         self._aws: LocalAws | None = None
@@ -215,15 +219,23 @@ class LocalStack:
         self._gateway.start()
         self.home.announce(self.api, lasting=self._lasting)
         self._exits.callback(self._leave)
-        self.warm(*(name for name in ("repos", "ask") if name in template.functions))
+        self.warm(*(name for name in self._warm_first if name in template.functions))
 
     def _poll(self, template: Template) -> None:
         pollers: list[Poller | Clock] = []
         for source in template.sources:
             address = self.aws.queues[source.queue]
+            dying = [
+                self.aws.queues[name].arn
+                for name, queue in template.queues.items()
+                if queue.dead_letters == source.queue
+            ]
             pollers.append(
-                Poller(source, address, sqs=self.aws.sqs, invoke=self.invoke, concurrency=CONCURRENCY)
-            )
+                Poller(
+                    source, address, sqs=self.aws.sqs, invoke=self.invoke, concurrency=CONCURRENCY,
+                    dead_letters_of=dying[0] if dying else None,
+                )
+            )  # fmt: skip
         pollers += [
             Clock(schedule, invoke=self.invoke, seconds=self._sweep_seconds)
             for schedule in template.schedules

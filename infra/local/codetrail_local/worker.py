@@ -37,11 +37,19 @@ class Poller:
     """One event source mapping."""
 
     def __init__(
-        self, source: EventSource, address: QueueAddress, *, sqs: AwsClient, invoke: Invoke, concurrency: int
+        self,
+        source: EventSource,
+        address: QueueAddress,
+        *,
+        sqs: AwsClient,
+        invoke: Invoke,
+        concurrency: int,
+        dead_letters_of: str | None = None,
     ) -> None:
         self._source = source
         self._url = address.url
         self._arn = address.arn
+        self._dead_letters_of = dead_letters_of
         self._sqs = sqs
         self._invoke = invoke
         self._slots = threading.Semaphore(min(concurrency, source.concurrency or concurrency))
@@ -93,7 +101,7 @@ class Poller:
 
     def _handle(self, messages: Sequence[Mapping[str, Any]]) -> None:
         try:
-            event = {"Records": [record(message, self._arn) for message in messages]}
+            event = {"Records": [record(message, self._arn, self._dead_letters_of) for message in messages]}
             try:
                 reply = self._invoke(self._source.function, event)
             except InvocationFailed as error:
@@ -123,13 +131,19 @@ class Poller:
             log.warning("handled messages were not deleted: %s", error)
 
 
-def record(message: Mapping[str, Any], arn: str) -> dict[str, Any]:
-    """Return a received message as Lambda hands it to a function."""
+def record(message: Mapping[str, Any], arn: str, dead_letters_of: str | None) -> dict[str, Any]:
+    """Return a received message as Lambda hands it to a function.
+
+    *dead_letters_of* is the ARN of the queue whose dead letters these are; SQS tells it, and moto does not.
+    """
+    attributes = dict(message.get("Attributes", {}))
+    if dead_letters_of is not None:
+        attributes.setdefault("DeadLetterQueueSourceArn", dead_letters_of)
     made = {
         "messageId": message["MessageId"],
         "receiptHandle": message["ReceiptHandle"],
         "body": message["Body"],
-        "attributes": dict(message.get("Attributes", {})),
+        "attributes": attributes,
         "messageAttributes": {
             name: {
                 **({"stringValue": value["StringValue"]} if "StringValue" in value else {}),
