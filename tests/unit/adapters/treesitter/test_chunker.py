@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import signal
+import struct
 import subprocess
 import sys
 import time
@@ -74,6 +76,19 @@ def test_a_child_that_fails_costs_its_file_the_declarations_and_nothing_else(doe
     assert [(piece.start_byte, piece.end_byte) for piece in first.pieces] == [(0, len(GO))]
 
 
+def test_a_file_that_hangs_ends_its_child_even_when_the_worker_is_dead() -> None:
+    options = b'{"rules": {}, "strip": false, "seconds": 0.3}'
+    hang = b"}{)(][" * 80_000
+    request = b'{"path": "a.go", "language": "go", "bytes": %d}' % len(hang)
+    frames = b"".join(struct.pack(">I", len(frame)) + frame for frame in (options, request))
+    command = [sys.executable, "-m", "codetrail.adapters.treesitter.child"]
+
+    # Nobody reads the reply, nobody kills.
+    ended = subprocess.run(command, input=frames + hang, stdout=subprocess.DEVNULL, check=False, timeout=60)
+
+    assert ended.returncode == -signal.SIGPROF
+
+
 def test_a_killed_child_leaves_no_process_behind() -> None:
     with child_that("time.sleep(60)", seconds=0.3) as chunker:
         chunker.self_test()
@@ -120,7 +135,7 @@ def test_bombs_end_in_time_and_are_searchable(
     chunked = chunker.chunk(path, language, data)
 
     assert chunked.pieces
-    assert time.monotonic() - started < 10  # the limit is 2 s; the machine may be busy
+    assert time.monotonic() - started < 15  # 2 s of processor time; the machine may be busy
 
 
 def test_600_files_of_a_language_load_it_once(chunker: TreeSitterChunker) -> None:

@@ -1,8 +1,9 @@
 """The process that parses: `python -m codetrail.adapters.treesitter.child`.
 
 A parser of strangers' files may hang, crash or eat the memory, so it lives alone, with a ceiling on its
-memory, and is killed from outside when a file takes too long. Requests and replies go through standard
-input and output, each a length of four bytes and that much JSON; a request is followed by the source.
+memory and on the time that a file may take; whatever else goes wrong, it is killed from outside. Requests
+and replies go through standard input and output, each a length of four bytes and that much JSON; a request
+is followed by the source.
 """
 
 import json
@@ -16,9 +17,6 @@ from codetrail.adapters.treesitter.cutting import Cutting
 from codetrail.adapters.treesitter.windows import Rules
 
 MEMORY_BYTES = 1 << 30
-# Should the parent die while a file hangs, nobody is left to kill this process; the alarm's default action
-# does.
-ALARM_SECONDS = 30
 
 
 def main() -> None:
@@ -33,9 +31,11 @@ def main() -> None:
     _write(replies, {"disabled": cutting.self_test()})
     while (request := _read(requests)) is not None:
         source = requests.read(request["bytes"])
-        signal.alarm(ALARM_SECONDS)
+        # Processor time, so that a busy machine cuts a file as an idle one does. The signal's default
+        # action ends the process even inside the parser, and even when the parent is dead.
+        signal.setitimer(signal.ITIMER_PROF, options["seconds"])
         chunked = cutting.cut(request["path"], request["language"], source)
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         pieces = [[piece.kind, piece.symbol, piece.start_byte, piece.end_byte] for piece in chunked.pieces]
         _write(replies, {"pieces": pieces, "reason": chunked.reason, "blanks": chunked.blanks})
 

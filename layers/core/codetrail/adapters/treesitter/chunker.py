@@ -1,4 +1,4 @@
-"""Source text to pieces, by a parser in a child process that is killed when a file takes too long."""
+"""Source text to pieces, by a parser in a child process that may die of a file without harm."""
 
 import contextlib
 import hashlib
@@ -27,8 +27,11 @@ log = logging.getLogger(__name__)
 # Goes up with any change to how files are cut, since the same commit is then cut otherwise.
 RULES_VERSION = 1
 
-# Files that people write parse in milliseconds; grammars are known to hang on some that nobody did.
+# Processor time for one file. Files that people write take milliseconds; grammars are known to hang on
+# some that nobody did.
 FILE_SECONDS = 2.0
+# A child that neither answers nor uses the processor is killed after this many times as long.
+WALL_FACTOR = 5
 # A cold start reads thirteen grammars from a slow disk.
 START_SECONDS = 60.0
 # No reply about a file of a megabyte comes near this.
@@ -114,7 +117,7 @@ class TreeSitterChunker:
         if self._child is None:
             self._start()
         request = {"path": path, "language": language, "bytes": len(source)}
-        reply = self._exchange(_framed(request) + source, self._file_seconds)
+        reply = self._exchange(_framed(request) + source, self._file_seconds * WALL_FACTOR)
         pieces = tuple(
             Piece(Kind(kind), clean(symbol), start, end) for kind, symbol, start, end in reply["pieces"]
         )
@@ -132,7 +135,7 @@ class TreeSitterChunker:
         for pipe in (self._child.stdin, self._child.stdout):
             if pipe:
                 os.set_blocking(pipe.fileno(), False)
-        options = {"rules": asdict(self._rules), "strip": self._strip}
+        options = {"rules": asdict(self._rules), "strip": self._strip, "seconds": self._file_seconds}
         disabled: dict[str, str] = self._exchange(_framed(options), START_SECONDS)["disabled"]
         for language, cause in disabled.items():
             log.error("language disabled", extra={"language": language, "cause": cause})
