@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from codetrail_local.replies import Job
-from codetrail_local.terminal import style_of, visible_line
+from codetrail_local.terminal import can_redraw, style_of, visible_line
 
 # A log that is read later needs a sign of life, and not a line a second.
 LINE_EVERY_SECONDS = 10.0
@@ -50,7 +50,7 @@ def watching(
     """Show on *stream* what the block does; a bar is gone when it ends."""
     if quiet:
         yield _Silence()
-    elif style_of(stream).colour or stream.isatty():
+    elif can_redraw(stream):
         with _bars(stream) as bars:
             yield bars
     else:

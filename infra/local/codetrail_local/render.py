@@ -31,7 +31,7 @@ _REASONS = {
     "encoding": "unknown encoding",
     "empty": "empty",
     "no_words": "without a word",
-    "out_of_scope": "outside --only",
+    "out_of_scope": "outside the chosen folders",
 }
 
 

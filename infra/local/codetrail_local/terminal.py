@@ -146,15 +146,21 @@ class Terminal:
             self.warn(text)
 
     def warn(self, text: str) -> None:
-        """Say something that must be seen."""
-        self.err.write(style_of(self.err).prose(visible(text)) + "\n")
+        """Say something that must be seen. In a log it stays one line."""
+        shown = visible(text)
+        self.err.write((style_of(self.err).prose(shown) if self.err.isatty() else shown) + "\n")
         self.err.flush()
+
+
+def can_redraw(stream: TextIO) -> bool:
+    """Whether *stream* is a terminal that can write over what it has written."""
+    return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def style_of(stream: TextIO) -> Style:
     """How *stream* is laid out: colour on a terminal only, and never when NO_COLOR is set."""
     terminal = stream.isatty()
-    colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
+    colour = can_redraw(stream) and not os.environ.get("NO_COLOR")
     encoding = (stream.encoding or "ascii").lower().replace("-", "").replace("_", "")
     columns = shutil.get_terminal_size().columns if terminal else 80
     return Style(columns=columns, colour=colour, unicode=encoding.startswith("utf"))

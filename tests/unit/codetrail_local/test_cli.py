@@ -175,6 +175,13 @@ def test_what_the_api_calls_a_mistake_exits_2(api, run):
         (("search", URL, "what", "--limit", "51"), "not a whole number from 1 to 50"),
         (("ask", URL, "what", "--only", "../x"), "inside the repository"),
         (("ask", URL), "the following arguments are required: QUESTION"),
+        (("ask", URL, "what", "--only", "src"), "leave out --api (and CODETRAIL_API), or --only"),
+        (("jobs",), "the API does not list jobs"),
+        (("rm", REPO), "the API deletes nothing"),
+        (("up", "--api", "http://127.0.0.1:1"), "is about this machine"),
+        (("up", "--port", "65536"), "not a whole number from 0 to 65535"),
+        (("repos", "--home", "~nobody-of-that-name/x", "--api", ""), "there is no such user"),
+        (("verify", "/nothing/here"), "cannot be read"),
         (("nonsense",), "invalid choice"),
         (("ask", URL, "what", "--nonsense"), "unrecognized arguments"),
     ],
@@ -186,6 +193,17 @@ def test_bad_usage_exits_2_with_a_sentence_and_asks_nothing(api, run, arguments,
     assert sentence in " ".join(err.split())
     assert "Traceback" not in err
     assert api.asked == []
+
+
+def test_one_job_and_the_state_of_an_api_can_be_asked_for(api, run):
+    api.answer("GET", "/ready", b"")
+    api.answer("GET", "/api/repos", b'{"repos": [], "count": 0, "next": null}')
+
+    assert run("jobs", "j1")[1].decode().splitlines()[1].split() == ["j1", "done", URL, "(HEAD)"]
+    assert run("status")[1].decode() == f"The API at {api.url} is ready.\n  holds     0 repositories\n"
+
+    api.answer("GET", "/ready", Recorded(b"", 503))
+    assert run("status")[::2] == (1, f"codetrail: the API at {api.url} is not ready.\n")
 
 
 def test_no_command_prints_the_help_and_exits_2(run):

@@ -73,6 +73,29 @@ def test_a_terminal_gets_a_bar_that_is_gone_in_the_end(monkeypatch):
     assert out.getvalue().endswith("\x1b[2K")
 
 
+def test_a_terminal_that_cannot_redraw_gets_lines(monkeypatch):
+    monkeypatch.setenv("TERM", "dumb")
+    out = Screen()
+
+    with watching(out) as watcher:
+        watcher.step("starting")
+
+    assert out.getvalue() == "starting\n"
+
+
+def test_a_result_is_written_where_the_bar_was(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    out = Screen()
+
+    with watching(out) as watcher:
+        watcher.step("asking")
+        watcher.done()
+        out.write("the answer\n")
+        watcher.done()
+
+    assert out.getvalue().endswith("\x1b[2Kthe answer\n")
+
+
 def test_words_of_an_unknown_stage_do_not_steer_the_terminal():
     assert state(job("\x1b[2J"))[0] == "\\x1b[2J"
 
