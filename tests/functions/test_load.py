@@ -1,6 +1,7 @@
 """SQS events of the load queue in, partial batch responses out."""
 
 import json
+import time
 
 import pytest
 
@@ -80,9 +81,12 @@ def test_only_the_message_that_is_not_understood_goes_back(sealed):
     assert wiring.jobs().get(job.id).status is JobStatus.LEASED
 
 
-def test_a_bucket_that_does_not_answer_sends_the_message_back(sealed, s3):
+def test_a_bucket_that_stays_away_sends_the_message_back(sealed, s3, monkeypatch):
     job = wiring.jobs().submit(REMOTE, "HEAD")
     s3.down = True
+    waited: list[float] = []
+    monkeypatch.setattr(time, "sleep", waited.append)
 
     assert failed(invoke(handler, deliver(sealed, job.id, 0))) == ["message-0"]
+    assert sum(waited) == 10
     assert wiring.jobs().get(job.id).status is JobStatus.PENDING

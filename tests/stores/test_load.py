@@ -66,10 +66,10 @@ class Loader:
         self.jobs = PostgresJobStore(self.database)
         self.repos = PostgresRepoStore(self.database)
 
-    def load(self, batch: LoadBatch) -> bool:
+    def load(self, batch: LoadBatch, *, pauses: Sequence[float] = ()) -> bool:
         return load(
             batch, jobs=self.jobs, loads=PostgresLoadStore(self.database), artifacts=self.artifacts,
-            embedder=self.embedder,
+            embedder=self.embedder, pauses=pauses,
         )  # fmt: skip
 
 
@@ -711,6 +711,26 @@ def test_a_database_that_goes_away_in_mid_load_loses_and_doubles_nothing(loader,
 
     assert is_complete(tables(connection))
     assert loader.jobs.get(job.id).status is JobStatus.DONE
+
+
+def test_a_short_absence_of_the_embedder_is_waited_out(loader):
+    class Waking(CountingEmbedder):
+        def embed(self, texts: Sequence[str]) -> Vectors:
+            vectors = super().embed(texts)
+            if len(self.texts) < 3 * len(texts):
+                raise Unavailable("the embedder is not answering")
+            return vectors
+
+    artifact = sealed_at(loader, OLD)
+    batch = artifact.batches(loader.jobs.submit(UUID, "HEAD").id)[0]
+
+    loader.embedder = Waking()
+    with pytest.raises(Unavailable):
+        loader.load(batch, pauses=(0,))
+    loader.embedder = Waking()
+    assert not loader.load(batch, pauses=(0, 0))
+
+    assert loader.jobs.get(batch.job_id).counts == {"spans": 7, "loaded": 2}
 
 
 @pytest.mark.parametrize("table", ["spans", "vectors_256", "signs_256", "jobs", "repos", "refs", "revisions"])

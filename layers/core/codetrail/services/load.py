@@ -5,6 +5,7 @@ what is not as its manifest promises is not stored, and ends the job.
 """
 
 import logging
+import time
 from collections.abc import Sequence
 from hashlib import sha256
 
@@ -17,6 +18,10 @@ from codetrail.domain.span import embedded_text
 from codetrail.errors import ArtifactRejected, NotFound, Unavailable
 from codetrail.services.ports import Artifacts, Embedder, JobStore, LoadStore, Vector, Vectors
 
+# Seconds before each further try of a batch. A message that goes back is seen again only after minutes, and a
+# database that restarts is back within ten seconds.
+PAUSES_SECONDS = (1.0, 3.0, 6.0)
+
 # How far from 1 a unit vector's length may be: what half precision rounds away.
 UNIT_TOLERANCE = 1e-2
 
@@ -24,14 +29,39 @@ log = logging.getLogger(__name__)
 
 
 def load(
-    batch: LoadBatch, *, jobs: JobStore, loads: LoadStore, artifacts: Artifacts, embedder: Embedder
+    batch: LoadBatch,
+    *,
+    jobs: JobStore,
+    loads: LoadStore,
+    artifacts: Artifacts,
+    embedder: Embedder,
+    pauses: Sequence[float] = PAUSES_SECONDS,
 ) -> bool:
     """Store *batch*; return whether its revision is complete and published now.
 
     A batch of a job that is gone or of an artifact that breaks its promise is done with: the same message
-    would end no better. Raises Unavailable when database, bucket or embedder do not answer.
+    would end no better. Raises Unavailable when database, bucket or embedder do not answer for longer than
+    the *pauses* together.
     """
     facts: dict[str, object] = {"job": batch.job_id, "attempt": batch.attempt, "batch": batch.batch}
+    for pause in pauses:
+        try:
+            return _outcome(batch, facts, jobs=jobs, loads=loads, artifacts=artifacts, embedder=embedder)
+        except Unavailable:
+            log.warning("tried again", extra=facts, exc_info=True)
+            time.sleep(pause)
+    return _outcome(batch, facts, jobs=jobs, loads=loads, artifacts=artifacts, embedder=embedder)
+
+
+def _outcome(
+    batch: LoadBatch,
+    facts: dict[str, object],
+    *,
+    jobs: JobStore,
+    loads: LoadStore,
+    artifacts: Artifacts,
+    embedder: Embedder,
+) -> bool:
     try:
         published = _load(batch, jobs.get(batch.job_id), loads=loads, artifacts=artifacts, embedder=embedder)
     except NotFound:
