@@ -100,7 +100,7 @@ EXPECTED = {
     ],
     "sample.py": [
         ("package", "sample", 2, 2),
-        ("var", "LIMIT", 9, 9),
+        ("const", "LIMIT", 9, 9),
         ("var", "name", 10, 10),
         ("func", "cached", 13, 23),
         ("func", "cached.inner", 20, 21),

@@ -329,9 +329,9 @@ class Cutter:
 
     def _blank_docstring(self, node: Node) -> None:
         body = node.child_by_field_name("body")
-        first = body.named_child(0) if body else None
+        first = next(iter(body.named_children), None) if body else None
         if first and first.type == "expression_statement":
-            first = first.named_child(0)
+            first = next(iter(first.named_children), None)
         if first and first.type == "string":
             self._blanks.append((first.start_byte, first.end_byte))
 

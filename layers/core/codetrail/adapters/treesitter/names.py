@@ -44,9 +44,8 @@ def declarator(node: Node, source: bytes) -> list[str]:
             if inner is None or inner.type in _C_NAMES:
                 break
             # A parenthesised declarator has no field.
-            inner = inner.child_by_field_name("declarator") or (
-                inner.named_child(0) if inner.type in _C_UNNAMED else None
-            )
+            unnamed = inner.named_children if inner.type in _C_UNNAMED else []
+            inner = inner.child_by_field_name("declarator") or next(iter(unnamed), None)
         if inner is not None:
             found.append(source[inner.start_byte : inner.end_byte].decode("utf-8", "replace"))
     return found
