@@ -8,7 +8,6 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -33,7 +32,21 @@ REMOTE = "https://github.com/google/uuid"
 COPY = "https://github.com/google/uuid-copy"
 ZIPPED = {name: one for name, one in functions().items() if one.get("PackageType") != "Image"}
 
-Invoke = Callable[[str, object], Any]
+
+class Invoke:
+    """Invokes a function by its logical id; each environment stays warm for the tests of this file."""
+
+    def __init__(self, start: Callable[[str], BuiltFunction]) -> None:
+        self._start = start
+        self._running: dict[str, BuiltFunction] = {}
+
+    def __call__(self, name: str, payload: object) -> Any:
+        if name not in self._running:
+            self._running[name] = self._start(name)
+        return self._running[name].invoke(payload)
+
+    def logged(self, name: str) -> str:
+        return self._running[name].logged()
 
 
 def differing(compared: filecmp.dircmp[str], prefix: str = "") -> list[str]:
@@ -90,38 +103,24 @@ def resources(cloud: Cloud) -> dict[str, str]:
 def invoke(
     database_url: str, resources: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Invoke]:
-    """Invoke a function by its logical id; its environment stays warm for the tests of this file."""
     with ExitStack() as environments:
-        running: dict[str, BuiltFunction] = {}
-        opts: dict[tuple[str, ...], Path] = {}
 
-        def laid(layers: tuple[str, ...]) -> Path:
-            if layers not in opts:
-                # Linked and not copied, so on the same disk as the layers.
-                opts[layers] = RUNTIME / f"opt-{os.getpid()}-{len(opts)}"
-                environments.callback(shutil.rmtree, opts[layers])
-                for layer in layers:
-                    shutil.copytree(BUILD / layer, opts[layers], copy_function=os.link, dirs_exist_ok=True)
-            return opts[layers]
-
-        def invoke(name: str, payload: object) -> Any:
-            if name not in running:
-                code = tmp_path_factory.mktemp(name) / "task"
-                shutil.copytree(BUILD / name, code)
-                running[name] = environments.enter_context(
-                    BuiltFunction(
-                        name,
-                        code=code,
-                        opt=laid(tuple(layer["Ref"] for layer in ZIPPED[name]["Layers"])),
-                        handler=ZIPPED[name]["Handler"],
-                        python=(RUNTIME / "python").resolve(),
-                        client=RUNTIME / "packages",
-                        environment=environment(name, database_url, resources),
-                    )
+        def start(name: str) -> BuiltFunction:
+            code = tmp_path_factory.mktemp(name) / "task"
+            shutil.copytree(BUILD / name, code)
+            return environments.enter_context(
+                BuiltFunction(
+                    name,
+                    code=code,
+                    layers=[BUILD / layer["Ref"] for layer in ZIPPED[name]["Layers"]],
+                    handler=ZIPPED[name]["Handler"],
+                    python=(RUNTIME / "python").resolve(),
+                    client=RUNTIME / "packages",
+                    environment=environment(name, database_url, resources),
                 )
-            return running[name].invoke(payload)
+            )
 
-        yield invoke
+        yield Invoke(start)
 
 
 def environment(name: str, database_url: str, resources: dict[str, str]) -> dict[str, str]:
@@ -214,6 +213,19 @@ class TestTheFrontAnswers:
         assert given.status == 200, given.text
         assert given.json["hits"][0]["symbol"] == "NewV7"
         assert given.json["hits"][0]["vector_score"] == pytest.approx(float(cosines[0]), abs=0.005)
+
+    @pytest.mark.parametrize(("function", "name"), [("SearchFunction", "search"), ("AskFunction", "ask")])
+    def test_a_question_that_no_log_line_holds(self, invoke, function, name):
+        sent = event(
+            name, body={"q": "where does the purple elephant sleep"}, headers={"X-Request-Id": "mine-1"}
+        )
+
+        assert read(invoke(function, sent)).status == 200
+
+        lines = [line for line in invoke.logged(function).split("\n") if "mine-1" in line]
+        assert "answered" in [json.loads(line)["message"] for line in lines]
+        assert {json.loads(line)["service"] for line in lines} == {"codetrail"}
+        assert "elephant" not in invoke.logged(function)
 
     def test_a_question_with_a_cited_answer(self, invoke, held):
         given = answer(invoke, "AskFunction", "ask")

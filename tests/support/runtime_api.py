@@ -7,6 +7,7 @@ checkout or of the tests' environment: its code at the front of the path and its
 import json
 import os
 import subprocess
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -84,8 +85,8 @@ class _Server(ThreadingHTTPServer):
 class BuiltFunction(AbstractContextManager["BuiltFunction"]):
     """A function's execution environment, for the block.
 
-    *opt* is laid over /opt in a mount namespace of the process's own, as Lambda lays layers; *client* holds
-    Lambda's runtime client, which is the runtime's and in no layer.
+    *layers* are laid over one another at /opt, to be read only, in a mount namespace of the process's own;
+    *client* holds Lambda's runtime client, which is the runtime's and in no layer.
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class BuiltFunction(AbstractContextManager["BuiltFunction"]):
         name: str,
         *,
         code: Path,
-        opt: Path,
+        layers: Sequence[Path],
         handler: str,
         python: Path,
         client: Path,
@@ -104,7 +105,8 @@ class BuiltFunction(AbstractContextManager["BuiltFunction"]):
         self._log = (code.parent / f"{name}.log").open("w+b")
         self._command = [
             "unshare", "--user", "--map-root-user", "--mount",
-            "sh", "-c", 'mount --bind "$1" /opt && shift && exec "$@"', "sh", str(opt),
+            "sh", "-c", 'mount -t overlay -o "lowerdir=$1" overlay /opt && shift && exec "$@"', "sh",
+            ":".join(map(str, layers)),
             str(python), "-m", "awslambdaric", handler,
         ]  # fmt: skip
         self._code = code
