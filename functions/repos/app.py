@@ -69,7 +69,7 @@ def get_repo(repo: RepoId) -> RepoResponse:
 @app.get("/api/repos/<repo>/spans/<span>")
 def get_span(repo: RepoId, span: SpanId) -> SpanResponse:
     """One span and its citation."""
-    revision, found, _ = repos.get_span(repo, span, repos=wiring.repos())
+    revision, found = repos.get_span(repo, span, repos=wiring.repos())
     return SpanResponse.of(revision, found)
 
 

@@ -4,7 +4,6 @@ import logging
 from collections.abc import Collection
 from datetime import datetime
 
-from codetrail.domain.answer import Citation
 from codetrail.domain.job import Job
 from codetrail.domain.remote import admit, admit_ref
 from codetrail.domain.repo import Revision
@@ -73,12 +72,12 @@ def get_repo(repo_id: str, *, repos: RepoStore) -> Revision:
     return repos.current(repo_id)
 
 
-def get_span(repo_id: str, span_id: str, *, repos: RepoStore) -> tuple[Revision, Span, Citation]:
-    """Return a span and its citation. Raises NotFound or Gone."""
+def get_span(repo_id: str, span_id: str, *, repos: RepoStore) -> tuple[Revision, Span]:
+    """Return a span and the revision that it is cited from. Raises NotFound or Gone."""
     revision = repos.current(repo_id)
     span = repos.span(revision, span_id)
     repos.used(repo_id)
-    return revision, span, Citation.of(revision, span)
+    return revision, span
 
 
 def remove_repo(repo_id: str, *, repos: RepoStore) -> None:
