@@ -30,27 +30,35 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     terminal.prepare()
     try:
         code = _run(terminal, sys.argv[1:] if arguments is None else arguments)
-        # What is still buffered would otherwise fail at exit, with a traceback that nobody can catch.
-        terminal.out.flush()
+    except KeyboardInterrupt:
+        terminal.warn("Stopped.")
+        code = INTERRUPTED
     except BrokenPipeError:
-        _silence(terminal)
         code = BROKEN_PIPE
     except OSError as error:
-        _silence(terminal)
-        terminal.warn(
-            f"codetrail: {error.strerror or error}{f': {error.filename}' if error.filename else ''}"
-        )
-        code = Trouble.exit_code
-    sys.exit(code)
+        code = _failed(terminal, error)
+    sys.exit(_flushed(terminal, code))
 
 
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _silence(terminal: Terminal) -> None:
-    """Let the flush at exit go nowhere: it would fail again."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), terminal.out.fileno())
+def _failed(terminal: Terminal, error: OSError) -> int:
+    terminal.warn(f"codetrail: {error.strerror or error}{f': {error.filename}' if error.filename else ''}")
+    return Trouble.exit_code
+
+
+def _flushed(terminal: Terminal, code: int) -> int:
+    """Write out what is still buffered: at exit it would fail with a traceback that nobody can catch."""
+    try:
+        terminal.out.flush()
+    except OSError as error:
+        # What cannot be written goes nowhere, or the interpreter would try again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), terminal.out.fileno())
+        if code == 0:
+            return BROKEN_PIPE if isinstance(error, BrokenPipeError) else _failed(terminal, error)
+    return code
 
 
 def _run(terminal: Terminal, arguments: Sequence[str]) -> int:
@@ -67,9 +75,6 @@ def _run(terminal: Terminal, arguments: Sequence[str]) -> int:
         terminal.quiet, as_json = options.quiet, getattr(options, "json", False)
         run: Run = options.run
         return run(terminal, options)
-    except KeyboardInterrupt:
-        terminal.warn("Stopped.")
-        return INTERRUPTED
     except LocalError as error:
         trouble = error if isinstance(error, Trouble) else Trouble(str(error))
     if trouble.body and as_json:

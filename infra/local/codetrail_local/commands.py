@@ -115,29 +115,24 @@ def repos(terminal: Terminal, place: Place, *, as_json: bool) -> int:
 
 def jobs(terminal: Terminal, place: Place, job_id: str | None, *, as_json: bool) -> int:
     """List the latest jobs of this machine, or say how one stands, here or at an API."""
-    from codetrail_local import database  # noqa: PLC0415 - its drivers are slow to import
-
-    if job_id and place.api:
+    if not place.api:
+        body = _jobs_here(place.home, job_id)
+    elif job_id:
         with connect(place) as session:
             body = session.client.job(job_id)
-        listed = [read(Job, body)]
-    elif place.api:
-        raise Misused("the API does not list jobs: name one, or leave out --api (and CODETRAIL_API)")
     else:
-        body = database.job(place.home, job_id) if job_id else database.jobs(place.home, LATEST_JOBS)
-        listed = [read(Job, body)] if job_id else read(Jobs, body).jobs
+        raise Misused("the API does not list jobs: name one, or leave out --api (and CODETRAIL_API)")
+    listed = [read(Job, body)] if job_id else read(Jobs, body).jobs
     _show(terminal, body if as_json else render.jobs(listed))
     return ANSWERED
 
 
 def rm(terminal: Terminal, place: Place, repo: str) -> int:
     """Delete a repository from the index of this machine."""
+    if place.api:
+        raise Misused("the API deletes nothing: leave out --api (and CODETRAIL_API) to delete here")
     from codetrail_local import database  # noqa: PLC0415 - its drivers are slow to import
 
-    if place.api:
-        raise Misused(
-            "the API deletes nothing: leave out --api (and CODETRAIL_API) to delete on this machine"
-        )
     if re.fullmatch(r"[0-9a-f]{16}", repo):
         named = [repo]
     else:
@@ -196,6 +191,12 @@ def _ready(session: Session, remote: Remote, target: Target, watcher: Watcher) -
             found.id,
             "note: this key may not have anything indexed; the answer is from what was indexed before.",
         )
+
+
+def _jobs_here(home: Path, job_id: str | None) -> bytes:
+    from codetrail_local import database  # noqa: PLC0415 - its drivers are slow to import
+
+    return database.job(home, job_id) if job_id else database.jobs(home, LATEST_JOBS)
 
 
 def _canonical(text: str) -> str:

@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 from codetrail_local.client import ApiError, Client
@@ -49,7 +50,8 @@ def down(terminal: Terminal, place: Place) -> int:
         raise Trouble(
             f"another command uses codetrail here (process {running.pid}); it stops when that is done."
         )
-    os.kill(running.pid, signal.SIGTERM)
+    with suppress(ProcessLookupError):  # it may have gone just now
+        os.kill(running.pid, signal.SIGTERM)
     deadline = time.monotonic() + STOP_SECONDS
     while home.held():
         if time.monotonic() > deadline:
