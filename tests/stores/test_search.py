@@ -175,6 +175,7 @@ def test_a_scan_by_signs_finds_what_an_exact_scan_finds(connection, database, mo
     exact = [store.nearest(revision, question, 50) for question in questions]
 
     monkeypatch.setattr(postgres, "EXACT_SPANS", 100)
+    monkeypatch.setattr(postgres, "SIGN_CANDIDATES", 200)
     quantised = [store.nearest(revision, question, 50) for question in questions]
 
     shared = [len({o for o, _ in a} & {o for o, _ in b}) for a, b in zip(exact, quantised, strict=True)]
