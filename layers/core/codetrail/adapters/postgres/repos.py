@@ -66,7 +66,8 @@ class PostgresRepoStore:
     LIST: LiteralString = (
         REVISION
         + """
-        where (%(remote_key)s::text is null or repos.remote_key = %(remote_key)s)
+        where repos.current_revision is not null
+              and (%(remote_key)s::text is null or repos.remote_key = %(remote_key)s)
               and (%(ref)s::text is null or exists (
                   select from refs
                   where refs.remote_key = repos.remote_key and refs.ref = %(ref)s
