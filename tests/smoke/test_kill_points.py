@@ -19,7 +19,7 @@ from tests.support.gitrepos import Repository
 from tests.support.local_stack import until
 from tests.support.supervised import Supervised
 
-FILES, FUNCTIONS = 60, 6
+FILES, FUNCTIONS = 100, 8
 
 
 class Lab:
@@ -129,6 +129,8 @@ def test_after_a_kill_the_job_finishes_with_nothing_doubled_or_half_seen(lab: La
     stack.stop()
     with lab.connect() as judge:
         assert whole_or_unseen(judge, name)
+        if point.victim == "supervisor" and point.reached != DONE:
+            assert judge.execute(DONE, {"job": job}).fetchone() == (False,)
 
     lab.up()
 

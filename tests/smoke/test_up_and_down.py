@@ -3,6 +3,8 @@
 import os
 import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -209,6 +211,49 @@ def test_a_function_that_is_killed_is_started_again_at_the_next_request(start: S
     second = ask(stack)
     assert second.status_code == 200
     assert second.json()["pid"] != first
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from codetrail_local.stack import borrowed
+
+home, root, let_go = map(Path, sys.argv[1:])
+with borrowed(home, root=root, settings={}) as found:
+    print(found.api, found.lasting, flush=True)
+    while not let_go.exists():
+        time.sleep(0.02)
+"""
+
+
+def test_two_commands_at_once_share_one_stack_that_stays_until_both_are_done(
+    start: Start, tmp_path: Path
+) -> None:
+    home, root = tmp_path / "home", tmp_path / "root"
+    signals = [tmp_path / "first", tmp_path / "second"]
+    commands = [
+        subprocess.Popen(
+            [sys.executable, "-c", HOLD, str(home), str(root), str(let_go)], stdout=subprocess.PIPE, text=True
+        )
+        for let_go in signals
+    ]
+    said = [one.stdout.readline().split() for one in commands if one.stdout is not None]
+    assert said[0] == said[1]
+    assert said[0][1] == "False"
+    running = Home(home).running()
+    assert running is not None
+    owner = next(number for number, one in enumerate(commands) if one.pid == running.pid)
+
+    signals[owner].touch()  # the one that started it is done first
+    assert httpx.get(f"{said[0][0]}/echo", trust_env=False, timeout=30).status_code == 200
+    signals[1 - owner].touch()
+
+    assert [one.wait(30) for one in commands] == [0, 0]
+    for one in commands:
+        assert one.stdout is not None
+        one.stdout.close()
+    assert not EmbeddedPostgres(home / "postgres").running()
+    assert not Home(home).held()
 
 
 def test_a_command_uses_the_stack_that_runs_and_leaves_it_running(start: Start) -> None:

@@ -118,7 +118,9 @@ class EmbeddedPostgres:
         # does, which costs the next start a recovery and loses nothing.
         for number in (signal.SIGINT, signal.SIGQUIT):
             _send(running.pid, number)
-            if _wait_for(lambda: not self._runs(running.pid), STOP_TIMEOUT_SECONDS):
+            if _wait_for(lambda: not _runs(running.pid, self.data), STOP_TIMEOUT_SECONDS):
+                if self._process is not None and self._process.pid == running.pid:
+                    self._process.wait()
                 return
         raise PostgresError(f"Postgres (process {running.pid}) does not stop; see {self.log}{self._tail()}")
 
@@ -200,23 +202,18 @@ class EmbeddedPostgres:
 
     def _postmaster(self) -> _Postmaster | None:
         """The server that runs on this data folder, whoever started it."""
+        if self._process is not None:
+            self._process.poll()
         try:
             lines = (self.data / "postmaster.pid").read_text().split("\n")
             pid, port = int(lines[PID_LINE]), int(lines[PORT_LINE])
         except (FileNotFoundError, ValueError, IndexError):
             return None  # none, or one that has only begun to write the file
-        if not self._runs(pid):
+        if not _runs(pid, self.data):
             return None
         return _Postmaster(
             pid, port, lines[STATUS_LINE].strip() == "ready" if len(lines) > STATUS_LINE else False
         )
-
-    def _runs(self, pid: int) -> bool:
-        # Somebody else's child that has ended may stay in the table of processes for long; it has no working
-        # directory any more. One of ours stays until it is asked after.
-        if self._process is not None and self._process.pid == pid and self._process.poll() is not None:
-            return False
-        return _alive(pid) and _serves(pid, self.data)
 
     def _forget_stale_pid(self) -> None:
         # After a kill the number may by now be somebody else's, and Postgres would refuse to start beside it.
@@ -301,6 +298,12 @@ def _alive(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def _runs(pid: int, data: Path) -> bool:
+    # A child of ours that has ended stays in the table of processes until it is asked after; somebody else's
+    # may stay for long, but has no working directory any more.
+    return _alive(pid) and _serves(pid, data)
 
 
 def _serves(pid: int, data: Path) -> bool:

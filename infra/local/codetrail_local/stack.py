@@ -38,7 +38,7 @@ CONCURRENCY = max(2, min(4, os.cpu_count() or 2))
 # On AWS the sweep runs each minute; here nobody pays for it, and a person waits.
 SWEEP_SECONDS = 5.0
 WATCH_SECONDS = 1.0
-# What nearly every command asks first; their imports and the model's loading pass while something else is done.
+# What nearly every command asks first: their imports, and the model's, pass while something else is done.
 WARM = ("repos", "ask")
 # How long running invocations may go on once the stack is told to stop. What is cut short is taken up again
 # by the next stack.
