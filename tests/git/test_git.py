@@ -370,7 +370,7 @@ def test_no_blob_asked_for_is_no_blob_read(git, repo):
 
 def test_attributes_and_filters_of_the_repository_do_nothing(git, repo):
     files: dict[bytes, bytes | Leaf] = {
-        b".gitattributes": b"* text eol=crlf ident filter=x working-tree-encoding=UTF-16\n*.skip export-ignore\n",
+        b".gitattributes": b"* text eol=crlf ident working-tree-encoding=UTF-16\n*.skip export-ignore\n",
         b"a.txt": b"$Id$\none\n",
         b"b.skip": b"kept\n",
     }
@@ -380,15 +380,15 @@ def test_attributes_and_filters_of_the_repository_do_nothing(git, repo):
     assert contents == list(files.values())
 
 
-def test_replace_refs_of_the_repository_do_nothing(git, repo):
-    true = published(repo, repo.commit({b"a": b"true\n"}))
-    false = repo.write("blob", b"false\n")
-    repo.ref(f"refs/replace/{repo.write('blob', b'true' + bytes([10]))}", false)
+def test_a_replace_ref_does_nothing_even_beside_the_fetched_commit(git, scratch, repo):
+    true, false = repo.write("blob", b"true\n"), repo.write("blob", b"false\n")
+    commit = published(repo, repo.commit({b"a": b"true\n", b"b": b"false\n"}))
 
-    with git.fetch(repo.url, true) as checkout:
-        assert [content for _, _, content in checkout.blobs([e.blob for e in checkout.entries()])] == [
-            b"true\n"
-        ]
+    with git.fetch(repo.url, commit) as checkout:
+        replace = checkout_folder(scratch) / "objects.git" / "refs" / "replace"
+        replace.mkdir()
+        (replace / true).write_text(f"{false}\n")
+        assert [content for _, _, content in checkout.blobs([true, false])] == [b"true\n", b"false\n"]
 
 
 def published(repo: Repository, commit: str) -> str:
