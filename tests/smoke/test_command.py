@@ -347,6 +347,16 @@ def test_a_data_folder_that_cannot_be_used_is_said(tmp_path, project):
     assert str(tmp_path / "home") in err
 
 
+@pytest.mark.parametrize(("name", "value"), [("EMBED_PROVIDER", "none"), ("CHUNK_WINDOW_LINES", "x")])
+def test_a_setting_that_cannot_be_used_is_named_before_anything_starts(alone, project, name, value):
+    for command in (("ask", str(project), QUESTION), ("up", "--port", "0")):
+        code, out, err = alone.run(*command, settings={name: value})
+
+        assert (code, out) == (2, "")
+        assert f"a setting in the environment cannot be used: {name}" in err
+    assert not alone.home.exists()
+
+
 def test_a_clone_is_needed_only_once_per_commit(up, project, tmp_path):
     """The repository may be gone from where it was: a clone elsewhere proves the citation as well."""
     moved = tmp_path / "moved"

@@ -13,7 +13,7 @@ from codetrail_local.home import Home
 from codetrail_local.postgres import EmbeddedPostgres
 from codetrail_local.progress import watching
 from codetrail_local.replies import Jobs, Repos, read
-from codetrail_local.session import Place
+from codetrail_local.session import Place, checked_settings
 from codetrail_local.terminal import Terminal, visible_line
 from codetrail_local.trouble import Trouble
 
@@ -28,7 +28,9 @@ def up(terminal: Terminal, place: Place, port: int) -> int:
     from codetrail_local.stack import LocalStack  # noqa: PLC0415 - no other command here needs it, and it is slow
 
     with watching(terminal.err, quiet=terminal.quiet) as watcher:
-        stack = LocalStack(place.home, port=port, lasting=True, step=watcher.step)
+        stack = LocalStack(
+            place.home, port=port, lasting=True, settings=checked_settings(), step=watcher.step
+        )
         stack.start()
     try:
         terminal.say(_welcome(stack.api, place.home))

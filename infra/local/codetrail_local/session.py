@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from codetrail import config
 from codetrail_local.client import Client
 from codetrail_local.errors import AlreadyRunning
 from codetrail_local.home import Home
@@ -50,14 +51,27 @@ def connect(
             yield Session(client, lasting=True)
         return
     # Imported here since a command that asks a deployment needs none of it, and it takes its time.
-    from codetrail_local.stack import borrowed, local_settings  # noqa: PLC0415
+    from codetrail_local.stack import borrowed  # noqa: PLC0415
 
-    settings = local_settings()
+    settings = checked_settings()
     lent = (
         _own(place.home, settings, only, step) if only else borrowed(place.home, settings=settings, step=step)
     )
     with lent as stack, Client(stack.api) as client:
         yield Session(client, lasting=stack.lasting)
+
+
+def checked_settings() -> dict[str, str]:
+    """Return the user's settings for a local stack. Raises Misused for one that its functions would refuse:
+    they would say so in a log, one after the other."""
+    from codetrail_local.stack import local_settings  # noqa: PLC0415 - as above
+
+    try:
+        for group in (config.admission, config.embedding, config.indexing, config.retrieval):
+            group()
+    except config.SettingError as error:
+        raise Misused(f"a setting in the environment cannot be used: {error}") from error
+    return local_settings()
 
 
 @contextmanager
