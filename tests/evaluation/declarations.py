@@ -71,6 +71,7 @@ class Declaration:
     name: str
     line: int
     kind: str
+    begins: int = 0  # with its decorators, where the other tool tells
 
 
 def blobs(clone: Path) -> Iterator[tuple[bytes, str, bytes]]:
@@ -91,7 +92,12 @@ def python_declarations(source: bytes) -> list[Declaration]:
     except (SyntaxError, ValueError):
         return []
     found = [
-        Declaration(node.name, node.lineno, type(node).__name__)
+        Declaration(
+            node.name,
+            node.lineno,
+            type(node).__name__,
+            min(part.lineno for part in [node, *node.decorator_list]),
+        )
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
     ]
@@ -195,7 +201,8 @@ def _compare(
             row.missing.append(f"{where}:{declaration.line} {declaration.kind} {declaration.name}")
             continue
         row.found += 1
-        if any(_first_code_line(lines, start, language) == declaration.line for start, _ in around):
+        begins = (declaration.line, declaration.begins)
+        if any({start, _first_code_line(lines, start, language)} & set(begins) for start, _ in around):
             row.exact += 1
         else:
             row.elsewhere.append(f"{where}:{declaration.line} {declaration.kind} {declaration.name}")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from codetrail.adapters.treesitter import grammars
-from codetrail.adapters.treesitter.chunker import TreeSitterChunker
+from codetrail.adapters.treesitter.chunker import MAX_DEATHS, TreeSitterChunker
 from codetrail.adapters.treesitter.cutting import Cutting
 from codetrail.adapters.treesitter.windows import Rules
 
@@ -59,7 +59,7 @@ def test_a_file_that_hangs_the_parser_comes_in_windows_and_the_next_one_by_decla
 
     assert hung.reason == "parse_budget"
     assert {piece.kind for piece in hung.pieces} == {"file"}
-    assert took < 10
+    assert took < 20
     assert [piece.symbol for piece in after.pieces] == ["A"]
 
 
@@ -74,6 +74,15 @@ def test_a_child_that_fails_costs_its_file_the_declarations_and_nothing_else(doe
 
     assert (first.reason, second.reason) == ("parse_budget", "parse_budget")
     assert [(piece.start_byte, piece.end_byte) for piece in first.pieces] == [(0, len(GO))]
+
+
+def test_files_that_all_end_the_parser_are_given_up_on(tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    with child_that(f"open({str(started)!r}, 'a').write('x'); os._exit(1)") as chunker:
+        reasons = {chunker.chunk("a.go", "go", GO).reason for _ in range(MAX_DEATHS + 20)}
+
+    assert reasons == {"parse_budget"}
+    assert len(started.read_text()) == MAX_DEATHS
 
 
 def test_a_file_that_hangs_ends_its_child_even_when_the_worker_is_dead() -> None:
@@ -135,7 +144,7 @@ def test_bombs_end_in_time_and_are_searchable(
     chunked = chunker.chunk(path, language, data)
 
     assert chunked.pieces
-    assert time.monotonic() - started < 15  # 2 s of processor time; the machine may be busy
+    assert time.monotonic() - started < 30  # 2 s of processor time; the machine may be busy
 
 
 def test_600_files_of_a_language_load_it_once(chunker: TreeSitterChunker) -> None:

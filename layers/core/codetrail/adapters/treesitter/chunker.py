@@ -32,6 +32,9 @@ RULES_VERSION = 1
 FILE_SECONDS = 2.0
 # A child that neither answers nor uses the processor is killed after this many times as long.
 WALL_FACTOR = 5
+# After so many files that ended the parser, the rest comes in windows: a repository made of such files
+# shall not use up its job's time.
+MAX_DEATHS = 20
 # A cold start reads thirteen grammars from a slow disk.
 START_SECONDS = 60.0
 # No reply about a file of a megabyte comes near this.
@@ -46,7 +49,8 @@ class _Gone(Exception):
 class TreeSitterChunker:
     """Cuts files by declaration, heading or cell, and into windows where that cannot be.
 
-    Holds one child process, started for the first file that needs it; close it, or use it in a `with` block.
+    Holds one child process, started for the first file that needs it; close it, or use it in a `with`
+    block. Made for one repository.
     """
 
     def __init__(
@@ -65,6 +69,7 @@ class TreeSitterChunker:
         self._file_seconds = file_seconds
         self._command = command
         self._child: subprocess.Popen[bytes] | None = None
+        self._deaths = 0
         self.fingerprint = _fingerprint(self._rules, strategy, strip_doc_comments)
 
     def chunk(self, path: str, language: str, source: bytes) -> Chunked:
@@ -114,6 +119,8 @@ class TreeSitterChunker:
         self.close()
 
     def _ask(self, path: str, language: str, source: bytes) -> Chunked:
+        if self._deaths >= MAX_DEATHS:
+            raise _Gone("too many files ended the parser")
         if self._child is None:
             self._start()
         request = {"path": path, "language": language, "bytes": len(source)}
@@ -146,6 +153,7 @@ class TreeSitterChunker:
         try:
             return self._transfer(request, time.monotonic() + seconds)
         except (_Gone, BrokenPipeError) as gone:
+            self._deaths += 1
             self.close()
             raise _Gone(str(gone)) from gone
 
