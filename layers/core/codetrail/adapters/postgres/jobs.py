@@ -91,7 +91,7 @@ class PostgresJobStore:
 
     def submit(self, remote: str, ref: str) -> Job:
         """Return the live job of (*remote*, *ref*), made now with its outbox mark when there is none."""
-        new = {"id": secrets.token_hex(8), "remote": remote, "remote_key": remote_key(remote), "ref": ref}
+        new = {"id": secrets.token_hex(16), "remote": remote, "remote_key": remote_key(remote), "ref": ref}
         with self._database.session() as connection:
             cursor = connection.cursor(row_factory=kwargs_row(_job))
             for _ in range(SUBMIT_ROUNDS):
