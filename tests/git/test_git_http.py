@@ -4,14 +4,21 @@ import gzip
 import logging
 import os
 import shutil
+import subprocess
+import sys
+import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from hashlib import sha1
 from itertools import repeat
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from codetrail.adapters.git import GitProgram, Limits, is_public, public_addresses
 from codetrail.domain.job import FailureReason, IndexingFailed
@@ -134,6 +141,42 @@ def test_no_credential_no_cookie_and_no_referer_is_sent(program, repo, commit):
         "host", "user-agent", "accept", "accept-encoding", "content-type", "content-length",
         "content-encoding", "git-protocol", "pragma", "transfer-encoding", "expect",
     }  # fmt: skip
+
+
+def test_production_speaks_to_a_host_whose_certificate_it_trusts(tmp_path, repo, commit):
+    certificate = self_signed(tmp_path, "git.codetrail.invalid")
+    trusting = GitProgram(scratch=tmp_path / "scratch", addresses=loopback, ca_file=certificate)
+    others = GitProgram(scratch=tmp_path / "scratch", addresses=loopback)
+    with serve(repo.path.parent, certificate=certificate) as server:
+        remote = f"https://git.codetrail.invalid:{server.port}/owner/name"
+        with trusting.fetch(remote, trusting.resolve(remote, "main")) as checkout:
+            assert [entry.path for entry in checkout.entries()] == [b"dir/large", b"small"]
+        assert failure(others.resolve, remote, "main") == (FailureReason.UNREACHABLE, True)
+
+
+def self_signed(folder: Path, name: str) -> Path:
+    """Make a key and a certificate for *name*, both in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    begin = datetime.now(UTC) - timedelta(days=1)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(begin)
+        .not_valid_after(begin + timedelta(days=7))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    secret = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    file = folder / "certificate.pem"
+    file.write_bytes(secret + certificate.public_bytes(serialization.Encoding.PEM))
+    return file
 
 
 # Statuses
@@ -328,6 +371,33 @@ def test_a_server_that_says_nothing_is_left_at_the_deadline_and_nothing_of_git_r
         assert failure(git.fetch, server.url("name"), commit) == (FailureReason.DEADLINE, True)
         assert time.monotonic() - began < 6
         assert not processes_that_mention(f":{server.port}/")
+
+
+def test_git_does_not_outlive_a_process_that_was_killed(repo, commit, tmp_path):
+    asked = threading.Event()
+
+    def answer(exchange: Exchange, request: Request) -> bool:
+        asked.set()
+        time.sleep(5)
+        return exchange.reply(404)
+
+    script = (
+        "import sys; from pathlib import Path; from codetrail.adapters.git import GitProgram as G\n"
+        "git = G(scratch=Path(sys.argv[1]), protocols=['http'], addresses=lambda *_: ['127.0.0.1'])\n"
+        "git.resolve(sys.argv[2], 'HEAD')\n"
+    )
+    with serve(repo.path.parent, answer) as server:
+        argv = [sys.executable, "-c", script, str(tmp_path / "scratch"), server.url("name")]
+        with subprocess.Popen(argv) as process:
+            assert asked.wait(20)
+            assert processes_that_mention(f":{server.port}/")
+            process.kill()
+        deadline = time.monotonic() + 4
+        while processes_that_mention("ls-remote") and time.monotonic() < deadline:
+            time.sleep(0.02)
+        left = [words for words in processes_that_mention(f":{server.port}/") if "ls-remote" in words]
+
+    assert not left
 
 
 def processes_that_mention(text: str) -> list[str]:

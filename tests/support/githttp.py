@@ -1,6 +1,7 @@
 """Git's smart HTTP on loopback, and the ways in which a hostile server may answer instead."""
 
 import os
+import ssl
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
@@ -117,10 +118,18 @@ class _Server(ThreadingHTTPServer):
 
 @contextmanager
 def serve(
-    root: Path, answer: Answer | None = None, config: dict[str, str] | None = None
+    root: Path,
+    answer: Answer | None = None,
+    config: dict[str, str] | None = None,
+    certificate: Path | None = None,
 ) -> Iterator[_Server]:
-    """Serve the bare repositories in *root* under /owner/NAME."""
+    """Serve the bare repositories in *root* under /owner/NAME; over TLS where *certificate* is a file that
+    holds one and its key."""
     server = _Server(root, answer, config or {})
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:

@@ -7,6 +7,7 @@ database, so that no filter, link, submodule or path of a stranger can act. The 
 down: each has had its own holes, and none can be killed.
 """
 
+import ctypes
 import fcntl
 import ipaddress
 import logging
@@ -18,6 +19,7 @@ import signal
 import socket
 import stat
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -45,6 +47,9 @@ _MEMORY_BYTES = 1_073_741_824
 _RESOLVE_MEMORY_BYTES = 268_435_456
 _OPEN_FILES = 256
 _COPY_BYTES = 1_048_576
+# On Linux a child goes when we are killed, whatever it is doing. Loaded here: a child may only make calls.
+_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+_PR_SET_PDEATHSIG = 1
 _FETCH = (
     "fetch", "--quiet", "--depth=1", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules",
     "--no-auto-gc",
@@ -174,7 +179,7 @@ class GitProgram:
 
     def _head(self, remote: str, job: "_Job") -> str | None:
         # A pattern of git's is a tail match: it only shortens the answer, which is read by full name.
-        named, _ = self._advertised(remote, ["--symref"], ["HEAD"], {b"HEAD"}, job)
+        named, _ = self._advertised(remote, [], ["HEAD"], {b"HEAD"}, job)
         return named.get(b"HEAD")
 
     def _named(self, remote: str, ref: str, job: "_Job") -> str | None:
@@ -226,7 +231,7 @@ class GitProgram:
                 if count > MAX_REFS or size > MAX_REF_BYTES:
                     raise IndexingFailed(FailureReason.TOO_MANY_REFS)
                 identity, _, name = line.partition(b"\t")
-                if name in wanted and not identity.startswith(b"ref: "):
+                if name in wanted:
                     named[name] = _object_id(identity)
             child.finish(out_of_memory=FailureReason.TOO_MANY_REFS)
         return named, count
@@ -652,6 +657,8 @@ def _confine(bounds: Mapping[int, int]) -> Callable[[], None]:
         limits.append((what, (most, most)))
 
     def confine() -> None:
+        if _LIBC is not None:
+            _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         for what, pair in limits:
             resource.setrlimit(what, pair)
 
