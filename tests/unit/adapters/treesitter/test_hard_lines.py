@@ -95,6 +95,7 @@ def test_wide_encodings_are_searchable_and_numbered_as_sed_numbers_them(encoding
     save = cut.named("A.Save")
     assert b"Save" in sed_lines(data, save.start, save.end).replace(b"\0", b"")
     assert "void Save() { }" in save.text
+    assert save.end == data[: data.index("Save".encode(encoding))].count(b"\n") + 1
     assert "\ufeff" not in "".join(piece.text for piece in cut.pieces)
     assert all_right(data, cut)
     assert cut.reason is None
