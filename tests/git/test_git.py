@@ -231,6 +231,31 @@ def test_a_partial_clone_that_lacks_blobs_is_told_so(git, repo, tmp_path):
     assert failure(git.fetch, remote, git.resolve(remote, "HEAD")) == (FailureReason.INCOMPLETE, False)
 
 
+def test_a_partial_clone_that_holds_the_commit_whole_can_be_indexed(git, repo, tmp_path):
+    first = repo.commit({b"a": b"old\n"})
+    repo.branch("main", repo.commit({b"a": b"new\n"}, parents=[first]))
+    (repo.path / "config").write_text("[core]\n\tbare = true\n[uploadpack]\n\tallowFilter = true\n")
+    by_git(tmp_path, "clone", "--quiet", "--filter=blob:none", repo.url, "partial")
+    shutil.rmtree(repo.path)
+
+    assert paths_of(git, f"file://{tmp_path}/partial") == [b"a"]
+
+
+def test_a_repository_of_sha_256_ids_can_be_indexed(git, tmp_path):
+    person = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
+    by_git(tmp_path, "init", "--quiet", "--object-format=sha256", "new")
+    (tmp_path / "new" / "a").write_bytes(b"a\n")
+    by_git(tmp_path / "new", "add", "a")
+    by_git(tmp_path / "new", *person, "commit", "--quiet", "--message", "one")
+    remote = f"file://{tmp_path}/new"
+
+    commit = git.resolve(remote, "HEAD")
+    with git.fetch(remote, commit) as checkout:
+        assert [content for _, _, content in checkout.blobs([e.blob for e in checkout.entries()])] == [b"a\n"]
+
+    assert len(commit) == 64
+
+
 def test_a_damaged_repository_is_told_so(git, repo):
     commit = repo.commit({b"a": b"a\n"})
     repo.branch("main", commit)
