@@ -68,6 +68,26 @@ Resources:
           Properties:
             Queue: !GetAtt DeadQueue.Arn
             BatchSize: 10
+  MeetFunction:
+    Type: AWS::Serverless::Function
+    Properties:
+      CodeUri: functions/meet
+      Handler: app.handler
+      Timeout: 60
+      Environment:
+        Variables:
+          BUCKET: !Ref NotesBucket
+      Events:
+        Pairs:
+          Type: SQS
+          Properties:
+            Queue: !GetAtt PairsQueue.Arn
+            BatchSize: 1
+            ScalingConfig: { MaximumConcurrency: 2 }
+  PairsQueue:
+    Type: AWS::SQS::Queue
+    Properties:
+      VisibilityTimeout: 90
   JobsQueue:
     Type: AWS::SQS::Queue
     Properties:
@@ -143,6 +163,22 @@ def handler(event, context):
     return {"batchItemFailures": failed}
 """
 
+# Ends only when another message is being handled at the same time.
+MEET = """
+import json, os, time, uuid
+import boto3
+
+s3 = boto3.client("s3")
+
+def handler(event, context):
+    key = f"here/{uuid.uuid4()}"
+    body = json.dumps({"pid": os.getpid()})
+    s3.put_object(Bucket=os.environ["BUCKET"], Key=key, Body=body)
+    while s3.list_objects_v2(Bucket=os.environ["BUCKET"], Prefix="here/")["KeyCount"] < 2:
+        time.sleep(0.02)
+    s3.put_object(Bucket=os.environ["BUCKET"], Key=key.replace("here", "met"), Body=body)
+"""
+
 BURY = """
 import json, os, uuid
 import boto3
@@ -159,7 +195,7 @@ def handler(event, context):
 def toy_checkout(folder: Path) -> Path:
     """Write the toy into *folder* and return it."""
     (folder / "template.yaml").write_text(TEMPLATE)
-    for name, source in (("echo", ECHO), ("work", WORK), ("bury", BURY)):
+    for name, source in (("echo", ECHO), ("work", WORK), ("meet", MEET), ("bury", BURY)):
         home = folder / "functions" / name
         home.mkdir(parents=True)
         (home / "app.py").write_text(dedent(source))
@@ -185,9 +221,9 @@ class Toy:
         self.http.close()
         self.stack.stop()
 
-    def send(self, **message: object) -> str:
-        """Put a message into the queue of jobs; return its id."""
-        sent = self.sqs.send_message(QueueUrl=self.queues["JobsQueue"].url, MessageBody=json.dumps(message))
+    def send(self, queue: str = "JobsQueue", **message: object) -> str:
+        """Put a message into a queue; return its id."""
+        sent = self.sqs.send_message(QueueUrl=self.queues[queue].url, MessageBody=json.dumps(message))
         return str(sent["MessageId"])
 
     def notes(self, kind: str, message_id: str | None = None) -> list[dict[str, Any]]:
