@@ -76,7 +76,7 @@ def by_hand(spans):
             for f in range(5):
                 length = sum(document[f].values())
                 if document[f][term]:
-                    t += (1, 1, 1, 0.25, 1)[f] * document[f][term] / (1 - 0.75 + 0.75 * length / averages[f])
+                    t += document[f][term] / (1 - 0.75 + 0.75 * length / averages[f])
             weights.setdefault(term, {})[ordinal] = t / (1.2 + t)
     return weights
 
