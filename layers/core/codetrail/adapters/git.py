@@ -143,7 +143,7 @@ class GitProgram:
             except IndexingFailed as failed:
                 if failed.reason is not FailureReason.FSCK:
                     raise
-                # Beside a filter, git before 2.44 forgets which old mistakes it was told to let through.
+                # Beside a filter, git 2.39 forgets which old mistakes it was told to let through.
                 folder = self._fetch_into(job.folder / "again.git", remote, commit, filtered=False)
         except BaseException:
             job.close()
@@ -187,8 +187,9 @@ class GitProgram:
         # Asked for by prefix, so that a forge's many refs of pull requests are not sent.
         kinds = [option for option, name in (("--heads", branch), ("--tags", tag)) if name]
         # An annotated tag is an object of its own; its peeled line names the commit.
-        peeled = tag + b"^{}"
-        named, _ = self._advertised(remote, kinds, [], {branch, tag, peeled}, job)
+        peeled = tag + b"^{}" if tag else b""
+        wanted = {name for name in (branch, tag, peeled) if name}
+        named, _ = self._advertised(remote, kinds, [], wanted, job)
         if branch in named and tag in named:
             raise IndexingFailed(FailureReason.REF_AMBIGUOUS)
         return named.get(peeled) or named.get(tag) or named.get(branch)
