@@ -35,7 +35,7 @@ def test_the_score_is_the_sum_that_a_hand_adds_up():
 
 
 def test_the_lead_word_counts_only_in_its_letter_case():
-    right, wrong = scores("parse a thing", replace(PLAIN, symbol="parse"), replace(PLAIN, symbol="Parse"))
+    right, wrong = scores("parse", replace(PLAIN, symbol="parse"), replace(PLAIN, symbol="Parse"))
 
     assert math.isclose(right - wrong, ranking.LEAD)
 

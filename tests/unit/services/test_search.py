@@ -152,7 +152,7 @@ def test_a_span_that_only_its_name_finds_is_a_candidate(monkeypatch):
     # Neither arm of depth one returns it.
     monkeypatch.setattr(service, "ARM_DEPTH", 1)
 
-    found = ask("ParseBytes install module with go get time ordered", limit=10)
+    found = ask("ParseBytes, install the module, install the module with go get", limit=10)
 
     by_name = {hit.span.ordinal: hit for hit in found.hits}[1]
     assert (by_name.vector_rank, by_name.lexical_rank) == (0, 0)

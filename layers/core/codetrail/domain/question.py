@@ -19,6 +19,9 @@ ASKING_WORDS = frozenset(_ASKING_WORDS.split())
 
 _TEST_STEMS = frozenset(("test", "spec", "exampl", "benchmark", "fixtur"))
 
+# A longer question holds names that it is not about.
+SHORT_QUESTION_WORDS = 3
+
 # `Bytes::from`, `Parser#parse` and `p->next` are written with a dot here, as symbols are.
 _JOINTS = re.compile(r"(?<=\w)(?:::|#|->)(?=[^\W\d_])")
 # Unlike a word, a name keeps its underscores: `Editor.__init__`, `_get`.
@@ -36,7 +39,7 @@ class Question:
 
     text: str
     terms: dict[str, float]  # stems and pairs of stems, with their weights
-    lead: Forms  # the first word that is neither a function word nor one of asking; empty when there is none
+    lead: Forms  # the word that the question is about, where it tells; else empty
     words: tuple[Forms, ...]  # all such words, in order
     code: tuple[Forms, ...]  # those of them that look like code
     tests: bool  # it asks for tests, examples or benchmarks
@@ -51,7 +54,7 @@ class Question:
         return cls(
             text=text,
             terms=terms,
-            lead=words[0] if words else (),
+            lead=_lead(words, written),
             words=words,
             code=tuple(forms for forms in words if _looks_like_code(forms[0], written)),
             tests=not _TEST_STEMS.isdisjoint(terms),
@@ -76,6 +79,23 @@ def _asks(run: str, *, first: bool) -> bool:
 def _forms(run: str) -> Forms:
     segments = run.split(".")
     return tuple(".".join(segments[at:]) for at in range(len(segments)))
+
+
+def _lead(words: tuple[Forms, ...], text: str) -> Forms:
+    """The first word, unless it is an everyday one among others: "how does the app match a route" is not
+    about whatever is called `app`. In a short question then the first that is written as a name."""
+    if len(words) == 1 or (words and _looks_like_name(words[0][0], text)):
+        return words[0]
+    if len(words) > SHORT_QUESTION_WORDS:
+        return ()
+    return next((forms for forms in words if _looks_like_name(forms[0], text)), ())
+
+
+def _looks_like_name(run: str, text: str) -> bool:
+    # Capitals alone are as often an acronym of the subject (`UUID`, `JSON`) as a name.
+    if _CAPITALS.fullmatch(run):
+        return f"{run}(" in text or f"`{run}`" in text
+    return run != run.lower() or _looks_like_code(run, text)
 
 
 def _looks_like_code(run: str, text: str) -> bool:

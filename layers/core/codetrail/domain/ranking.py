@@ -18,8 +18,8 @@ from codetrail.domain.terms import TermReader
 COSINE = 4.5
 # Words: the span's BM25F as a share of the best one in the revision.
 LEXICAL = 2.5
-# The question's first word of substance is the span's name, letter case included: people ask for what they
-# name.
+# The word that the question is about (see Question.lead) is the span's name, letter case included: people ask
+# for what they name.
 LEAD = 2.0
 # A share of it goes to who has that name only as a last one: `group` means the function before `Group.group`.
 LAST_NAME = 0.8
