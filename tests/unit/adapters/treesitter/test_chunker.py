@@ -16,6 +16,7 @@ from codetrail.adapters.treesitter import grammars
 from codetrail.adapters.treesitter.chunker import MAX_DEATHS, TreeSitterChunker
 from codetrail.adapters.treesitter.cutting import Cutting
 from codetrail.adapters.treesitter.windows import Rules
+from codetrail.errors import Unavailable
 
 GO = b"package a\n\nfunc f() {}\n"
 # Speaks as far as the greeting, then does what the test wants.
@@ -74,6 +75,14 @@ def test_a_child_that_fails_costs_its_file_the_declarations_and_nothing_else(doe
 
     assert (first.reason, second.reason) == ("parse_budget", "parse_budget")
     assert [(piece.start_byte, piece.end_byte) for piece in first.pieces] == [(0, len(GO))]
+
+
+def test_a_parser_that_does_not_start_is_no_files_fault() -> None:
+    with (
+        TreeSitterChunker(command=(sys.executable, "-c", "")) as chunker,
+        pytest.raises(Unavailable, match="does not start"),
+    ):
+        chunker.chunk("a.go", "go", GO)
 
 
 def test_files_that_all_end_the_parser_are_given_up_on(tmp_path: Path) -> None:

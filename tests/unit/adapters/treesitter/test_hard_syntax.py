@@ -173,6 +173,25 @@ def test_a_comment_behind_code_is_not_the_next_declarations() -> None:
     assert cut.where == [("var", "A", 3, 3), ("func", "f", 4, 4)]
 
 
+def test_a_documentation_block_may_be_parted_by_a_blank_line() -> None:
+    data = b"/**\n * Module dependencies.\n * @private\n */\n\nimport a from 'a'\n\n"
+    data += b"/**\n * Sends.\n */\n\nf.send = () => 1\n"
+
+    cut = cut_file("a.js", data)
+
+    assert cut.where == [("func", "f.send", 8, 12)]
+
+
+def test_a_function_given_to_two_names_has_both() -> None:
+    cut = cut_file("a.js", b"res.contentType =\nres.type = function contentType (type) {\n  return type\n}\n")
+
+    assert cut.where == [("func", "res.contentType, res.type", 1, 4)]
+
+
+def test_a_line_comment_parted_by_a_blank_line_is_not_the_functions() -> None:
+    assert cut_file("a.go", b"package a\n\n// Section\n\nfunc f() {}\n").where == [("func", "f", 5, 5)]
+
+
 def test_stripping_blanks_doc_comments_and_moves_no_line() -> None:
     data = b"package a\n\n// F does \xc3\xa4 thing.\n// It does.\nfunc F() {\n\t// kept\n}\n"
 

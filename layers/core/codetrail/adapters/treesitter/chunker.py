@@ -20,6 +20,7 @@ from codetrail.domain import languages
 from codetrail.domain.classify import clean
 from codetrail.domain.repo import Reason
 from codetrail.domain.span import Kind
+from codetrail.errors import Unavailable
 from codetrail.services.ports import Chunked, Piece
 
 log = logging.getLogger(__name__)
@@ -73,7 +74,7 @@ class TreeSitterChunker:
         self.fingerprint = _fingerprint(self._rules, strategy, strip_doc_comments)
 
     def chunk(self, path: str, language: str, source: bytes) -> Chunked:
-        """Cut one file; never raises for what the file holds."""
+        """Cut one file; never raises for what the file holds. Raises Unavailable when no parser starts."""
         if not source:
             return Chunked(())
         by_rule = languages.has_grammar(language) or language in (languages.MARKDOWN, languages.NOTEBOOK)
@@ -143,7 +144,11 @@ class TreeSitterChunker:
             if pipe:
                 os.set_blocking(pipe.fileno(), False)
         options = {"rules": asdict(self._rules), "strip": self._strip, "seconds": self._file_seconds}
-        disabled: dict[str, str] = self._exchange(_framed(options), START_SECONDS)["disabled"]
+        try:
+            disabled: dict[str, str] = self._exchange(_framed(options), START_SECONDS)["disabled"]
+        except _Gone as gone:
+            # No file's fault: a repository all in windows would look like an answer.
+            raise Unavailable(f"the parser does not start: {gone}") from gone
         for language, cause in disabled.items():
             log.error("language disabled", extra={"language": language, "cause": cause})
         return disabled

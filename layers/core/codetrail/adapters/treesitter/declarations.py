@@ -33,7 +33,7 @@ from codetrail.services.ports import Chunked, Piece
 
 # Deeper trees make queries slow, then silent, then crash what prints them; people do not write them.
 MAX_DEPTH = 1_000
-# A floating comment shorter than this is a heading or a licence line.
+# A floating comment with fewer lines of words is a heading or a directive.
 FLOATING_COMMENT_ROWS = 4
 # A declaration of few but giant lines is cut like one of many lines.
 MAX_DECLARATION_BYTES = 32_000
@@ -283,11 +283,13 @@ class Cutter:
         if self._grammar.docstrings and self._strip:
             self._blank_docstring(node)
         around = frame.entry
-        if around and around.kind == found.kind and (head, last) == (around.head, around.last):
+        if around and around.kind == found.kind and last == around.last:
             # `app.use = function use`, `typedef struct s {} t`: one declaration under two names.
-            if found.kind == Kind.TYPE:
-                around.symbol = _joined([*around.symbol.split(", "), found.name])
-            return around
+            named = around.symbol.split(", ")
+            if head == around.head and found.kind == Kind.TYPE:
+                around.symbol = _joined([*named, found.name])
+            if head == around.head or found.name in (*named, *(name.rpartition(".")[2] for name in named)):
+                return around
         qualifier = found.owner or frame.qualifier
         symbol = ", ".join(_joined([qualifier, name], ".") for name in found.name.split(", "))
         entry = _Entry(
@@ -309,7 +311,7 @@ class Cutter:
             comment = above.type in self._grammar.comments
             if not comment and above.type not in self._grammar.attached:
                 break
-            if self._last_row(above) + 1 < row:
+            if self._last_row(above) + 1 + self._gap(above, comment) < row:
                 break
             # A comment behind code belongs to that code.
             if comment and at and self._last_row(children[at - 1]) == above.start_point.row:
@@ -321,6 +323,12 @@ class Cutter:
             documented = documented or comment
             row = above.start_point.row
         return row, documented
+
+    def _gap(self, node: Node, comment: bool) -> int:
+        """Return how many blank lines may part a comment from what it documents: one, for `/**`, which is
+        never meant for itself but at the top of a file."""
+        text = self._bytes(node) if comment else b""
+        return 1 if text.startswith(b"/**") and not _LICENCE.search(text) else 0
 
     def _last_row(self, node: Node) -> int:
         """Return the row of a node's last byte; some nodes end behind their line's LF."""
@@ -478,7 +486,7 @@ class Cutter:
 
     def _is_prose(self, part: _Rest) -> bool:
         text = self._source[part.start_byte : part.end_byte]
-        long = part.last - part.first + 1 >= FLOATING_COMMENT_ROWS
+        long = sum(1 for line in text.split(b"\n") if _WORDS.search(line)) >= FLOATING_COMMENT_ROWS
         return long and not (_LICENCE.search(text) and not any(self._covered[: part.first]))
 
 

@@ -5,7 +5,8 @@ tests/repos/languages with its expectations in tests/unit/adapters/treesitter/te
 
 A query captures a declaration by its kind (@func, @type, @const, @var, @package) or as a @scope, which only
 qualifies the names inside; and its @name, and its @owner where that does not enclose it. The first pattern
-that matches a node wins. `.line` after a kind says that neighbours of one line each may stand together.
+that matches a node wins. `.line` after a kind lets what one statement declares stand together, and a
+signature join what it announces.
 """
 
 from collections.abc import Callable
@@ -42,8 +43,7 @@ class Grammar:
     docstrings: bool = False
     # Whether a comment that opens the file, and is no licence, documents it.
     opening: bool = True
-    # Macros make a parser stumble where a compiler does not: an error inside a declaration says nothing
-    # there.
+    # Macros make a parser stumble where a compiler does not; an error inside a declaration says nothing.
     macros: bool = False
 
     @property

@@ -32,7 +32,7 @@
   right: [(arrow_function) (function_expression) (generator_function)])) @func)
 (program (expression_statement (assignment_expression left: (member_expression) @name right: (class))) @type)
 ; exports = module.exports = createApplication
-(program (expression_statement (assignment_expression
+(program (expression_statement (assignment_expression left: (_) @name
   right: (assignment_expression left: (member_expression) @name
     right: [(arrow_function) (function_expression)]))) @func)
 
