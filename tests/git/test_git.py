@@ -15,6 +15,7 @@ from codetrail.domain.job import FailureReason, IndexingFailed
 from codetrail.domain.remote import admit
 from codetrail.services.ports import Checkout, FetchedCheckout, Git
 from tests.support.gitrepos import (
+    NO_CONFIGURATION,
     Leaf,
     RefRepository,
     Repository,
@@ -55,7 +56,8 @@ def failure(call, *arguments) -> tuple[FailureReason, bool]:
 
 def by_git(folder: Path, *arguments: str | bytes) -> bytes:
     """What git says, asked by the test itself."""
-    return subprocess.run(["git", "-C", folder, *arguments], capture_output=True, check=True).stdout
+    command = ["git", "-C", folder, *arguments]
+    return subprocess.run(command, env=os.environ | NO_CONFIGURATION, capture_output=True, check=True).stdout
 
 
 def test_it_is_what_the_services_call_git(git, repo):

@@ -1,5 +1,6 @@
 """Lines as codetrail counts them, against sed, wc, tail and head, and against git's own blame."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from codetrail.domain.lines import Lines
-from tests.support.gitrepos import ODD_CONTENTS
+from tests.support.gitrepos import NO_CONFIGURATION, ODD_CONTENTS
 from tests.support.shells import program
 
 CONTENTS = {name: content for name, content in ODD_CONTENTS.items() if content}
@@ -70,14 +71,17 @@ def test_tail_and_head_cut_the_same_bytes(file, tools):
 
 
 def test_git_blame_counts_the_same_lines(file):
-    folder = file.parent
-    run = ["git", "-C", str(folder), "-c", "core.autocrlf=false", "-c", "user.name=a", "-c", "user.email=a@b"]
-    for words in (["init", "--quiet"], ["add", "file"], ["commit", "--quiet", "--message", "one"]):
-        subprocess.run([*run, *words], check=True, capture_output=True)
+    def git(*words: str) -> bytes:
+        command = ["git", "-C", str(file.parent), "-c", "user.name=a", "-c", "user.email=a@b", *words]
+        return subprocess.run(
+            command, env=os.environ | NO_CONFIGURATION, check=True, capture_output=True
+        ).stdout
 
-    blamed = subprocess.run(
-        [*run, "blame", "--line-porcelain", "file"], check=True, capture_output=True
-    ).stdout
+    git("init", "--quiet")
+    git("add", "file")
+    git("commit", "--quiet", "--message", "one")
+
+    blamed = git("blame", "--line-porcelain", "file")
 
     assert blamed.count(b"\nfilename file\n") == len(Lines(file.read_bytes()))
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from hashlib import sha1
 from pathlib import Path
 
+# For a test that runs git itself: whatever whoever runs it has configured stays out.
+NO_CONFIGURATION = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
 _AUTHOR = b"Ada <ada@example.org> 1700000000 +0000"
 
 
