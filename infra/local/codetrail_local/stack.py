@@ -163,7 +163,8 @@ class LocalStack:
             told.set()
 
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            self._previous[number] = signal.signal(number, stop)
+            if signal.getsignal(number) != signal.SIG_IGN:  # as nohup asks for
+                self._previous[number] = signal.signal(number, stop)
         # Not for ever at a time: a signal that the kernel gives to another thread does not wake this one.
         while not told.wait(WATCH_SECONDS):
             continue
