@@ -7,7 +7,7 @@ import pytest
 from codetrail.domain.languages import CODE
 from tests.support.chunking import cut_file
 
-FIXTURES = Path("tests/repos/languages")
+FIXTURES = Path(__file__).parents[3] / "repos/languages"
 
 # kind, symbol, first line with comments and attributes, last line
 EXPECTED = {

@@ -10,7 +10,7 @@ from codetrail.adapters.treesitter.cutting import Cutting
 from codetrail.adapters.treesitter.windows import Rules
 from codetrail.domain.languages import language_of
 
-FIXTURES = sorted(Path("tests/repos/languages").iterdir())
+FIXTURES = sorted((Path(__file__).parents[3] / "repos/languages").iterdir())
 CUTTING, STRIPPING = Cutting(Rules()), Cutting(Rules(max_declaration_lines=5), strip=True)
 NOISE = st.sampled_from(
     [
