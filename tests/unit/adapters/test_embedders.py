@@ -83,13 +83,13 @@ def test_the_order_of_asking_changes_nothing_but_the_order_of_answers(minilm):
     assert np.array_equal(straight, minilm.embed(texts))
 
 
-def test_company_in_a_batch_moves_a_vector_by_next_to_nothing(minilm):
+def test_company_in_a_batch_does_not_move_a_vector(minilm):
     texts = ["func Parse(s string) (UUID, error)", "x", "the quick brown fox " * 30]
 
     together = minilm.embed(texts)
     alone = np.concatenate([minilm.embed([text]) for text in texts])
 
-    assert (together * alone).sum(axis=1).min() > 0.99
+    assert np.allclose(together, alone, atol=1e-5)
 
 
 def test_what_stands_behind_the_128th_token_is_not_read(minilm):

