@@ -2,6 +2,7 @@
 
 import gzip
 from dataclasses import replace
+from hashlib import sha256
 
 import boto3
 import pytest
@@ -95,6 +96,17 @@ def test_another_manifest_in_its_place_is_rejected(bucket):
 
     with pytest.raises(ArtifactRejected):
         artifacts.read_manifest(key, digest)
+
+
+def test_a_sealed_manifest_that_breaks_a_bound_is_removed(bucket):
+    artifacts, get, put = bucket
+    key, _, _ = write(artifacts)
+    broken = get(key).replace(b'"spans"', b'"spams"')
+    put(key, broken)
+
+    with pytest.raises(ArtifactRejected):
+        artifacts.read_manifest(key, sha256(broken).hexdigest())
+    assert artifacts.sealed(REPO, FINGERPRINT) is None
 
 
 @pytest.mark.parametrize("other", [b"", b"other", b"x" * 100_000])

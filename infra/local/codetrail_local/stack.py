@@ -58,6 +58,7 @@ SETTINGS = (
 MACHINE = (
     "PATH", "SSL_CERT_FILE", "SSL_CERT_DIR", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy",
     "https_proxy", "all_proxy",
+    "PYTEST_VERSION",  # set by pytest alone: tests may name the fake embedder
 )  # fmt: skip
 # In these variables a function names a database of AWS's; here one DATABASE_URL takes their place.
 DATABASE_VARIABLES = ("DATABASE_HOST", "DATABASE_NAME", "DATABASE_USER")

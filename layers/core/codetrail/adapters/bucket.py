@@ -86,13 +86,19 @@ class S3Artifacts:
         raise Unavailable("the artifact bucket does not let a manifest be sealed")
 
     def read_manifest(self, key: str, sha256: str) -> Manifest:
-        """Raises ArtifactRejected when it is not that manifest or breaks a bound, and Unavailable."""
+        """Raises ArtifactRejected when it is not that manifest or breaks a bound, and Unavailable. One that
+        breaks a bound is removed."""
         if not artifact.is_manifest_key(key):
             raise ArtifactRejected("the key is not where a manifest lies")
         data = self._get(key, artifact.MAX_MANIFEST_BYTES)
         if data is None or _digest(data) != sha256:
             raise ArtifactRejected("the manifest is not the one that was sealed")
-        return artifact.decode_manifest(key, data)
+        try:
+            return artifact.decode_manifest(key, data)
+        except ArtifactRejected:
+            # It is the sealed one, so it would stand in the way of every later attempt.
+            self.discard(key)
+            raise
 
     def read_batch(self, manifest: Manifest, number: int) -> list[Row]:
         """The rows of batch *number* of *manifest*, by whose counts they are bounded. Raises ArtifactRejected
