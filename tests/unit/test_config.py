@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 
@@ -14,7 +15,7 @@ def read(monkeypatch):
     """Read one group of settings out of an environment that holds only the given ones."""
 
     def read(reader, **settings):
-        for name in tuple(config.os.environ):
+        for name in tuple(os.environ):
             if name not in ("PYTEST_VERSION", "PATH"):
                 monkeypatch.delenv(name, raising=False)
         for name, value in settings.items():
