@@ -49,7 +49,7 @@ class KeptQueue:
     sent: list[IndexJob] = field(default_factory=list)
     down: bool = False
 
-    def send(self, job: IndexJob, *, delay_seconds: int = 0) -> None:
+    def send(self, job: IndexJob) -> None:
         if self.down:
             raise Unavailable("the queue is not answering")
         self.sent.append(job)

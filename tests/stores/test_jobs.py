@@ -174,9 +174,6 @@ def test_a_message_tells_what_is_published_for_the_ref_by_the_model_served(jobs,
     assert jobs.message(job.id, model=MODEL) == IndexJob(job.id, 1, job.remote, "HEAD", PUBLISHED)
     assert jobs.message(job.id, model="another") == IndexJob(job.id, 1, job.remote, "HEAD")
     assert jobs.message(other.id, model=MODEL) == IndexJob(other.id, 1, UUID, "master")
-    assert jobs.published(UUID, "HEAD", model=MODEL) == PUBLISHED
-    assert jobs.published(UUID, "HEAD", model="another") is None
-    assert jobs.published(UUID, "master", model=MODEL) is None
 
 
 def test_progress_leases_the_job_and_adds_to_its_counts(jobs):

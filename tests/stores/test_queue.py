@@ -55,17 +55,6 @@ def test_a_job_arrives_as_it_was_sent(cloud):
     assert IndexMessage.model_validate(body).to_job() == JOB
 
 
-def test_a_delayed_job_is_not_there_yet(cloud):
-    url = cloud.queue()
-    SqsIndexQueue(sqs(), url).send(JOB, delay_seconds=60)
-
-    assert cloud.drain(url) == []
-    about = cloud.sqs.get_queue_attributes(
-        QueueUrl=url, AttributeNames=["ApproximateNumberOfMessagesDelayed"]
-    )
-    assert about["Attributes"]["ApproximateNumberOfMessagesDelayed"] == "1"
-
-
 @pytest.mark.parametrize("count", [0, 1, 10, 23])
 def test_each_batch_arrives_however_many_there_are(cloud, count):
     url = cloud.queue()

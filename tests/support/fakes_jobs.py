@@ -73,7 +73,7 @@ class FakeJobStore:
         job = kept.job
         if job.status is not JobStatus.PENDING or kept.outbox_at is None or kept.outbox_at > self.now:
             return None
-        published = self.published(job.remote, job.ref, model=model)
+        published = self._published(job.remote, job.ref, model=model)
         return IndexJob(job.id, job.attempt, job.remote, job.ref, published)
 
     def sent(self, job_id: str, attempt: int) -> None:
@@ -143,7 +143,7 @@ class FakeJobStore:
             self._restart(kept)
         return len(live)
 
-    def published(self, remote: str, ref: str, *, model: str) -> Published | None:
+    def _published(self, remote: str, ref: str, *, model: str) -> Published | None:
         published, of = self.readable.get((remote_key(remote), ref), (None, model))
         return published if of == model else None
 
@@ -183,7 +183,7 @@ class FakeIndexQueue:
         self.jobs: list[IndexJob] = []
         self.refuses = False
 
-    def send(self, job: IndexJob, *, delay_seconds: int = 0) -> None:
+    def send(self, job: IndexJob) -> None:
         if self.refuses:
             raise Unavailable("the queue is not answering")
         self.jobs.append(job)

@@ -13,16 +13,14 @@ from codetrail.adapters.postgres.jobs import PostgresJobStore
 from codetrail.adapters.postgres.load import PostgresLoadStore
 from codetrail.adapters.postgres.repos import PostgresRepoStore
 from codetrail.adapters.postgres.search import PostgresSearchStore
-from codetrail.adapters.queue import SqsIndexQueue, SqsJobEvents, SqsLoadQueue, sqs
+from codetrail.adapters.queue import SqsIndexQueue, sqs
 from codetrail.adapters.stemmer import SnowballStemmer
 from codetrail.services.health import Readiness
 from codetrail.services.ports import (
     Artifacts,
     Embedder,
     IndexQueue,
-    JobEvents,
     JobStore,
-    LoadQueue,
     LoadStore,
     RepoStore,
     SearchStore,
@@ -95,15 +93,3 @@ def artifacts() -> Artifacts:
 def index_queue() -> IndexQueue:
     """Where index jobs wait."""
     return SqsIndexQueue(sqs(), config.queues().index)
-
-
-@cache
-def load_queue() -> LoadQueue:
-    """Where batches wait."""
-    return SqsLoadQueue(sqs(), config.queues().load)
-
-
-@cache
-def events() -> JobEvents:
-    """Where index attempts report."""
-    return SqsJobEvents(sqs(), config.queues().events)

@@ -49,9 +49,9 @@ class SqsIndexQueue:
         self._client = client
         self._url = url
 
-    def send(self, job: IndexJob, *, delay_seconds: int = 0) -> None:
+    def send(self, job: IndexJob) -> None:
         """At least once. Raises Unavailable."""
-        _send(self._client, self._url, _body(job), delay_seconds)
+        _send(self._client, self._url, _body(job))
 
 
 class SqsJobEvents:
@@ -63,7 +63,7 @@ class SqsJobEvents:
 
     def send(self, event: JobEvent) -> None:
         """At least once. Raises Unavailable."""
-        _send(self._client, self._url, _body(event), 0)
+        _send(self._client, self._url, _body(event))
 
 
 class SqsLoadQueue:
@@ -96,8 +96,8 @@ def _body(message: IndexJob | JobEvent | LoadBatch) -> str:
     return json.dumps({"version": VERSION, **asdict(message)}, separators=(",", ":"))
 
 
-def _send(client: Sqs, url: str, body: str, delay_seconds: int) -> None:
+def _send(client: Sqs, url: str, body: str) -> None:
     try:
-        client.send_message(QueueUrl=url, MessageBody=body, DelaySeconds=delay_seconds)
+        client.send_message(QueueUrl=url, MessageBody=body)
     except (BotoCoreError, ClientError) as error:
         raise Unavailable("the queue is not answering") from error

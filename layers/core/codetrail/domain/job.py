@@ -32,9 +32,6 @@ class Stage(StrEnum):
     PUBLISHED = "published"
 
 
-STAGE_ORDER = tuple(Stage)
-
-
 class FailureReason(StrEnum):
     """Why a job failed: a closed set, so that it can be a metric's label."""
 

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from codetrail.domain.job import FailureReason, IndexJob, Job, JobEvent, LoadBatch, Published, Stage
+from codetrail.domain.job import FailureReason, IndexJob, Job, JobEvent, LoadBatch, Stage
 from codetrail.domain.manifest import BatchEntry, BatchKind, Manifest, Row
 from codetrail.domain.repo import Revision
 from codetrail.domain.span import Span
@@ -44,7 +44,7 @@ class Probe(Protocol):
 
 
 class JobStore(Protocol):
-    """Job rows, and what is published for a ref."""
+    """Job rows."""
 
     def submit(self, remote: str, ref: str) -> Job:
         """Return the live job of (*remote*, *ref*), made now with its outbox mark when there is none."""
@@ -82,9 +82,6 @@ class JobStore(Protocol):
     def wake_all(self) -> int:
         """Mark every live job due under a new attempt, its failures unchanged: the queue is known to be
         empty. Return how many."""
-
-    def published(self, remote: str, ref: str, *, model: str) -> Published | None:
-        """What readers see for (*remote*, *ref*) under *model*."""
 
 
 class RepoStore(Protocol):
@@ -208,7 +205,7 @@ class Artifacts(Protocol):
 class IndexQueue(Protocol):
     """Where index jobs wait."""
 
-    def send(self, job: IndexJob, *, delay_seconds: int = 0) -> None:
+    def send(self, job: IndexJob) -> None:
         """At least once. Raises Unavailable."""
 
 

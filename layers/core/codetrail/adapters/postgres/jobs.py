@@ -290,20 +290,6 @@ class PostgresJobStore:
         with self._database.session() as connection:
             return connection.execute(self.WAKE_ALL).rowcount
 
-    PUBLISHED: LiteralString = """
-        select repos.repo_id, repos.commit, revisions.fingerprint
-        from refs
-        join repos on repos.repo_id = refs.repo_id
-        join revisions on revisions.revision = repos.current_revision and revisions.model = %(model)s
-        where refs.remote_key = %(remote_key)s and refs.ref = %(ref)s
-    """
-
-    def published(self, remote: str, ref: str, *, model: str) -> Published | None:
-        """What readers see for (*remote*, *ref*) under *model*."""
-        key = {"remote_key": remote_key(remote), "ref": ref, "model": model}
-        with self._database.session() as connection:
-            return connection.cursor(row_factory=args_row(Published)).execute(self.PUBLISHED, key).fetchone()
-
 
 def _silent(job_id: str, attempt: int, stage: str) -> tuple[str, int, Stage]:
     return job_id, attempt, Stage(stage)
