@@ -1,7 +1,6 @@
 """The REST functions over a real database and one small repository; the queue keeps what it is sent."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from types import ModuleType
 
 import psycopg
@@ -15,9 +14,7 @@ from codetrail.adapters.postgres.jobs import PostgresJobStore
 from codetrail.adapters.postgres.repos import PostgresRepoStore
 from codetrail.adapters.postgres.search import PostgresSearchStore
 from codetrail.adapters.stemmer import SnowballStemmer
-from codetrail.domain.job import IndexJob
 from codetrail.domain.span import Kind
-from codetrail.errors import Unavailable
 from codetrail.services.health import Readiness
 from functions.ask import app as ask
 from functions.health import app as health
@@ -25,6 +22,7 @@ from functions.repos import app as repos
 from functions.search import app as search
 from tests.support.database import DatabaseServer
 from tests.support.events import Answer, Context, Event, read
+from tests.support.fakes_jobs import FakeIndexQueue
 from tests.support.revisions import Contents, contents, span, write
 
 EMBEDDER = FakeEmbedder(256)
@@ -42,19 +40,6 @@ SPANS = [
 Call = Callable[[Event], Answer]
 
 
-@dataclass
-class KeptQueue:
-    """Keeps each message; answers nothing while `down`."""
-
-    sent: list[IndexJob] = field(default_factory=list)
-    down: bool = False
-
-    def send(self, job: IndexJob) -> None:
-        if self.down:
-            raise Unavailable("the queue is not answering")
-        self.sent.append(job)
-
-
 # All that a test may have written; what belongs to a revision goes with it.
 EMPTY = "truncate jobs, repos restart identity cascade"
 
@@ -67,12 +52,12 @@ def database_url(database_server: DatabaseServer) -> Iterator[str]:
 
 
 @pytest.fixture
-def queue() -> KeptQueue:
-    return KeptQueue()
+def queue() -> FakeIndexQueue:
+    return FakeIndexQueue()
 
 
 @pytest.fixture(autouse=True)
-def wired(database: Database, queue: KeptQueue, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def wired(database: Database, queue: FakeIndexQueue, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Real stores over an empty database; a fake embedder; settings at their defaults."""
     with database.session() as connection:
         connection.execute(EMPTY)

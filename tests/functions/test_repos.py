@@ -28,7 +28,7 @@ def test_a_submitted_repository_is_a_pending_job_and_one_message(call, queue):
     assert (job["remote"], job["ref"], job["status"]) == (REMOTE, "HEAD", "pending")
     assert job["repo_id"] is None and job["error"] is None and job["finished_at"] is None
     assert job["progress"] == {"stage": "queued", "counts": {}}
-    assert [(message.job_id, message.remote, message.ref) for message in queue.sent] == [
+    assert [(message.job_id, message.remote, message.ref) for message in queue.jobs] == [
         (job["id"], REMOTE, "HEAD")
     ]
 
@@ -37,11 +37,11 @@ def test_the_same_repository_again_is_the_same_job(call, queue):
     first, again = call(submit()).json, call(submit(remote=f"{REMOTE}.git", ref="HEAD")).json
 
     assert again["id"] == first["id"]
-    assert len(queue.sent) == 1
+    assert len(queue.jobs) == 1
 
 
 def test_a_queue_that_does_not_answer_loses_no_job(call, queue):
-    queue.down = True
+    queue.refuses = True
 
     answer = call(submit())
 
@@ -74,7 +74,7 @@ def test_what_is_not_admitted_is_refused_by_the_name_of_its_rule(call, queue, bo
     assert answer.status == 400
     assert answer.json["rule"] == rule
     assert answer.json["error"]
-    assert not queue.sent
+    assert not queue.jobs
 
 
 def test_a_password_in_a_remote_is_not_repeated(call):
@@ -96,7 +96,7 @@ def test_a_local_path_is_admitted_where_the_stack_says_so(call, setting):
 def test_a_job_tells_its_stage_and_its_counts(call, queue):
     job = call(submit()).json["id"]
     wiring.jobs().apply(
-        JobEvent(job, queue.sent[0].attempt, 1_000_001, EventKind.PROGRESS, Stage.CHUNK, counts={"files": 99})
+        JobEvent(job, queue.jobs[0].attempt, 1_000_001, EventKind.PROGRESS, Stage.CHUNK, counts={"files": 99})
     )
 
     told = call(event("repos.job", id=job)).json
@@ -109,7 +109,7 @@ def test_a_failed_job_tells_its_reason_in_a_sentence(call, queue):
     wiring.jobs().apply(
         JobEvent(
             job,
-            queue.sent[0].attempt,
+            queue.jobs[0].attempt,
             1_000_001,
             EventKind.FAILED,
             Stage.RESOLVE,
@@ -127,7 +127,7 @@ def test_a_failed_job_tells_its_reason_in_a_sentence(call, queue):
 
 def test_a_job_that_waits_for_its_next_attempt_shows_no_error(call, queue):
     job = call(submit()).json["id"]
-    wiring.jobs().fail_attempt(job, queue.sent[0].attempt, FailureReason.UNREACHABLE, transient=True)
+    wiring.jobs().fail_attempt(job, queue.jobs[0].attempt, FailureReason.UNREACHABLE, transient=True)
 
     told = call(event("repos.job", id=job)).json
 
