@@ -5,6 +5,7 @@ import pytest
 from codetrail import wiring
 from codetrail.errors import Unavailable
 from codetrail.services.health import REMEMBERED_SECONDS, Readiness
+from tests.support.clock import Clock
 from tests.support.events import event
 
 
@@ -19,13 +20,6 @@ class Watched:
         self.asked += 1
         if self.down:
             raise Unavailable("The database is not answering.")
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from codetrail.domain.paths import to_bytes
 from codetrail.domain.repo import Outcome, SourceFile, repo_id
 from functions.index import app
 from tests.support.cloud import Cloud, loopback_cloud
+from tests.support.events import Context
 from tests.support.gitrepos import ODD_CONTENTS, ODD_NAMES, Repository, gitlink, symlink
 
 EVENT: dict[str, Any] = json.loads((Path(__file__).parents[2] / "events" / "index.json").read_text())
@@ -43,20 +44,6 @@ PYTHON = (
     b'"""Doc."""\n\n\ndef first():\n    return 1\n\n\nclass Second:\n    def third(self):\n        return 3\n'
 )
 MARKDOWN = b"# Clock\n\nTells the time.\n\n## Use\n\nCall Now.\n"
-
-
-@dataclass
-class Context:
-    """What of Lambda's context the handler reads."""
-
-    function_name: str = "index"
-    memory_limit_in_mb: int = 1769
-    invoked_function_arn: str = "arn:aws:lambda:us-east-1:123456789012:function:index"
-    aws_request_id: str = "52fdfc07-2182-454f-963f-5f0f9a621d72"
-    seconds: float = 300
-
-    def get_remaining_time_in_millis(self) -> int:
-        return int(self.seconds * 1_000)
 
 
 @dataclass
@@ -162,7 +149,7 @@ def test_the_example_event_is_a_message_that_is_understood(deployed: Deployed, m
     monkeypatch.setenv("ALLOWED_HOSTS", "codeberg.org")
     config.admission.cache_clear()
 
-    assert HANDLER(deepcopy(EVENT), Context()) == {"batchItemFailures": []}
+    assert HANDLER(deepcopy(EVENT), Context(seconds=300)) == {"batchItemFailures": []}
     assert deployed.reported()[-1]["kind"] == "failed"
 
 
@@ -296,7 +283,7 @@ def test_one_message_that_fails_does_not_take_another_with_it(deployed: Deployed
     bad |= {"body": "not JSON", "messageId": "bad"}
     event["Records"] = [bad, good]
 
-    assert HANDLER(event, Context()) == {"batchItemFailures": [{"itemIdentifier": "bad"}]}
+    assert HANDLER(event, Context(seconds=300)) == {"batchItemFailures": [{"itemIdentifier": "bad"}]}
     assert deployed.reported()[-1]["kind"] == "sealed"
 
 
@@ -312,7 +299,7 @@ def test_a_child_of_the_same_user_cannot_read_the_functions_environment():
     program = """
 import ctypes
 from functions.index import app
-from tests.git.test_index_function import Context
+from tests.support.events import Context
 app.handler({"Records": []}, Context())
 PR_GET_DUMPABLE = 3
 print(ctypes.CDLL(None).prctl(PR_GET_DUMPABLE, 0, 0, 0, 0))

@@ -20,9 +20,10 @@ class Context:
     memory_limit_in_mb: int = 512
     invoked_function_arn: str = "arn:aws:lambda:us-east-1:123456789012:function:tried"
     aws_request_id: str = "52fdfc07-2182-454f-963f-5f0f9a621d72"
+    seconds: float = 29  # what is left of the function's time
 
     def get_remaining_time_in_millis(self) -> int:
-        return 29_000
+        return int(self.seconds * 1_000)
 
 
 def event(

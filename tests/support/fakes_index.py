@@ -1,4 +1,4 @@
-"""Stand-ins for what index talks to: a forge, a parser, a bucket, queues and a clock, all in memory."""
+"""Stand-ins for what index talks to: a forge, a parser, a bucket and queues, all in memory."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha1
@@ -174,16 +174,6 @@ class SentEvents:
     @property
     def stages(self) -> list[Stage]:
         return [event.stage for event in self.events]
-
-
-class Clock:
-    """Seconds that pass when told to."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Deadline:

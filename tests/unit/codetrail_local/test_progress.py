@@ -3,17 +3,11 @@ from datetime import UTC, datetime, timedelta
 
 from codetrail_local.progress import state, watching
 from codetrail_local.replies import Job, Progress
+from tests.support.clock import Clock
 
 
 def job(stage: str, status: str = "leased", **counts: int) -> Job:
     return Job(id="j", remote="r", ref="HEAD", status=status, progress=Progress(stage=stage, counts=counts))
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Pipe(io.StringIO):

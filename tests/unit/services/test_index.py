@@ -14,10 +14,10 @@ from codetrail.domain.span import MAX_TEXT_BYTES
 from codetrail.errors import ArtifactRejected, Unavailable
 from codetrail.services import index as index_module
 from codetrail.services.index import Reports, fingerprint, index
+from tests.support.clock import Clock
 from tests.support.fakes_index import (
     COMMIT,
     REMOTE,
-    Clock,
     Deadline,
     LineChunker,
     MemoryGit,
