@@ -20,14 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from codetrail_local.errors import LocalError
+from codetrail_local.home import rotate
 from codetrail_local.routes import ACCOUNT, REGION, Function
 
 # Importing a function's module, its model included, on a laptop that has other things to do.
 INIT_TIMEOUT_SECONDS = 120
 # How long a killed process group may take to be gone before we go on without it.
 KILL_TIMEOUT_SECONDS = 5
-# A log over this size is set aside when the next stack starts; one older log is kept.
-MAX_LOG_BYTES = 10_000_000
 
 
 class InvocationFailed(LocalError):
@@ -39,7 +38,6 @@ class FunctionError(InvocationFailed):
 
     def __init__(self, function: str, kind: str, message: str, log: Path) -> None:
         super().__init__(f"the function {function} failed ({kind}: {message}); its log is {log}")
-        self.kind = kind
 
 
 class FunctionTimedOut(InvocationFailed):
@@ -276,12 +274,6 @@ class Functions:
             if environment.alive and not self._stopped:
                 self._idle[name].append(environment)
             self._changed.notify_all()
-
-
-def rotate(log: Path) -> None:
-    """Set a log aside that has grown over its size."""
-    if log.exists() and log.stat().st_size > MAX_LOG_BYTES:
-        log.replace(log.with_suffix(".log.1"))
 
 
 def _kill_group(pid: int) -> None:

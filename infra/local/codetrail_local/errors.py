@@ -27,8 +27,6 @@ class WrongMajor(PostgresError):
             f"the data folder {folder} is of Postgres {found}, and this codetrail brings Postgres {wanted}."
             " What is in it can be indexed again: `codetrail doctor --remake` removes it and makes a new one"
         )
-        self.found = found
-        self.wanted = wanted
 
 
 class TemplateError(LocalError):
@@ -42,7 +40,6 @@ class PortInUse(LocalError):
         super().__init__(
             f"port {port} is in use by another program: choose another one with --port (0: any free one)"
         )
-        self.port = port
 
 
 class AlreadyRunning(LocalError):

@@ -45,7 +45,6 @@ Invoke = Callable[[str, object], Any]
 class _Request:
     method: str
     path: str  # percent-encoded, without the stage
-    full_path: str  # as it came
     query: str
     headers: list[tuple[str, str]]
     body: bytes
@@ -343,7 +342,6 @@ class _Handler(BaseHTTPRequestHandler):
                 _Request(
                     method=self.command,
                     path=path,
-                    full_path=target,
                     query=query,
                     headers=self._headers(),
                     body=body,

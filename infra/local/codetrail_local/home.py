@@ -21,7 +21,8 @@ from typing import IO
 
 from codetrail_local.errors import AlreadyRunning, LocalError
 
-POLL_SECONDS = 0.05
+# A log over this size is set aside when its writer starts again; one older log is kept.
+MAX_LOG_BYTES = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,3 +134,9 @@ class Home:
         except (ValueError, KeyError, TypeError):
             return f"another codetrail is starting on {self.folder}"
         return f"another codetrail (process {pid}) is starting or stopping on {self.folder}"
+
+
+def rotate(log: Path) -> None:
+    """Set a log aside that has grown over its size."""
+    if log.exists() and log.stat().st_size > MAX_LOG_BYTES:
+        log.replace(log.with_suffix(".log.1"))

@@ -21,6 +21,7 @@ from functools import cache
 from pathlib import Path
 
 from codetrail_local.errors import PostgresError, WrongMajor
+from codetrail_local.home import rotate
 
 # A crash recovery after a kill in the middle of a large load is seconds; a slow disk makes it more.
 START_TIMEOUT_SECONDS = 60
@@ -32,7 +33,6 @@ START_ATTEMPTS = 20
 RETRY_SECONDS = 0.25
 POLL_SECONDS = 0.02
 LOG_TAIL_LINES = 8
-MAX_LOG_BYTES = 10_000_000
 # Lines of postmaster.pid, counted from 0; its format has been the same since Postgres 10.
 PID_LINE, PORT_LINE, STATUS_LINE = 0, 3, 7
 
@@ -237,12 +237,6 @@ class EmbeddedPostgres:
             return ""
         lines = self.log.read_text(errors="replace").rstrip("\n").split("\n")
         return "".join(f"\n    {line}" for line in lines[-LOG_TAIL_LINES:])
-
-
-def rotate(log: Path) -> None:
-    """Set a log aside that has grown over its size."""
-    if log.exists() and log.stat().st_size > MAX_LOG_BYTES:
-        log.replace(log.with_suffix(".log.1"))
 
 
 def _binaries() -> Path:

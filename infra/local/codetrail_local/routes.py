@@ -82,11 +82,10 @@ class EventSource:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A function that is invoked again and again."""
+    """A function that is invoked again and again; how often, a laptop says for itself."""
 
     function: str
     name: str
-    expression: str
     input: str | None
 
 
@@ -111,7 +110,6 @@ class Template:
     schedules: tuple[Schedule, ...]
     responses: dict[str, GatewayResponse]
     binary_types: tuple[str, ...]
-    stage: str
     parameters: dict[str, str]
 
     def match(self, method: str, segments: tuple[str, ...]) -> "Match | None":
@@ -216,7 +214,6 @@ class _Reader:
             schedules=tuple(self._schedules()),
             responses={name: _gateway_response(raw) for name, raw in api.get("GatewayResponses", {}).items()},
             binary_types=tuple(str(kind).replace("~1", "/") for kind in api.get("BinaryMediaTypes", [])),
-            stage=self._text(api.get("StageName", "v1")),
             parameters=self.parameters,
         )
 
@@ -285,8 +282,7 @@ class _Reader:
 
     def _schedules(self) -> Iterator[Schedule]:
         for function, name, event in self._events("Schedule", "ScheduleV2"):
-            expression = self._text(event.get("Schedule", event.get("ScheduleExpression", "")))
-            yield Schedule(function, name, expression, event.get("Input"))
+            yield Schedule(function, name, event.get("Input"))
 
 
 def _variables(properties: dict[str, Any]) -> dict[str, Any]:

@@ -23,10 +23,10 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 from codetrail_local.aws import CREDENTIALS, LocalAws
-from codetrail_local.environment import Functions, rotate
+from codetrail_local.environment import Functions
 from codetrail_local.errors import AlreadyRunning, LocalError, PostgresError
 from codetrail_local.gateway import Gateway
-from codetrail_local.home import Home
+from codetrail_local.home import Home, rotate
 from codetrail_local.postgres import EmbeddedPostgres
 from codetrail_local.routes import PSEUDO_PARAMETERS, REGION, Function, Template, read_template
 from codetrail_local.worker import Clock, Poller

@@ -7,7 +7,6 @@ visibility timeout has passed, and after too many receives the queue itself move
 """
 
 import json
-import re
 import threading
 import time
 import uuid
@@ -19,7 +18,6 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from codetrail_local.aws import AwsClient, QueueAddress
 from codetrail_local.environment import InvocationFailed
-from codetrail_local.errors import LocalError
 from codetrail_local.routes import ACCOUNT, REGION, EventSource, Schedule
 
 # SQS's own ceiling for one receive, and for its long polling.
@@ -222,11 +220,3 @@ class Clock:
             "resources": [f"arn:aws:scheduler:{REGION}:{ACCOUNT}:schedule/default/{self._schedule.name}"],
             "detail": "{}",
         }
-
-
-def period(expression: str) -> float:
-    """Return the seconds between two runs of a `rate(…)` schedule."""
-    rate = re.fullmatch(r"rate\((\d+) (minute|hour|day)s?\)", expression)
-    if rate is None:
-        raise LocalError(f"the local stack knows schedules of the form rate(…), not {expression}")
-    return int(rate[1]) * {"minute": 60.0, "hour": 3_600.0, "day": 86_400.0}[rate[2]]

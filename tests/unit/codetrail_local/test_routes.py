@@ -43,7 +43,7 @@ def test_a_queue_knows_its_dead_letters_and_an_event_source_its_batch(template: 
 
 def routes(*paths: str) -> Template:
     made = tuple(Route(method, path, "f") for method, path in (each.split(" ") for each in paths))
-    return Template({}, made, {}, {}, (), (), {}, (), "v1", {})
+    return Template({}, made, {}, {}, (), (), {}, (), {})
 
 
 @pytest.mark.parametrize(

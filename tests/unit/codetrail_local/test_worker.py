@@ -1,7 +1,6 @@
 import pytest
 
-from codetrail_local.errors import LocalError
-from codetrail_local.worker import failures, period
+from codetrail_local.worker import failures
 
 IDS = ["a", "b", "c"]
 
@@ -33,15 +32,3 @@ def test_the_messages_that_are_named_failed() -> None:
 )
 def test_a_reply_that_is_not_understood_fails_the_whole_batch(reply: object) -> None:
     assert failures(reply, IDS) == set(IDS)
-
-
-@pytest.mark.parametrize(
-    ("expression", "seconds"), [("rate(1 minute)", 60), ("rate(5 minutes)", 300), ("rate(2 hours)", 7200)]
-)
-def test_a_rate_is_a_number_of_seconds(expression: str, seconds: float) -> None:
-    assert period(expression) == seconds
-
-
-def test_a_schedule_of_another_form_is_named_in_the_error() -> None:
-    with pytest.raises(LocalError, match=r"cron\(0 12"):
-        period("cron(0 12 * * ? *)")
