@@ -1,6 +1,6 @@
 """Every benchmark: python -m tests.benchmarks [REMOTE].
 
-REMOTE is what indexing is timed on; the figures in README.md are of rs/zerolog.
+REMOTE is what indexing is timed on; without it, rs/zerolog.
 """
 
 import sys

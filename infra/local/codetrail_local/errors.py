@@ -5,7 +5,9 @@ LocalError
 │   └── WrongMajor        the data folder is of another major version
 ├── TemplateError         template.yaml says something the local stack cannot read
 ├── PortInUse             the API's port is taken
-└── AlreadyRunning        another stack runs on this data folder
+├── AlreadyRunning        another stack runs on this data folder
+├── InvocationFailed      a function did not answer (environment.py, with its children)
+└── Trouble               why a command ends without an answer (trouble.py, with its children)
 """
 
 from pathlib import Path

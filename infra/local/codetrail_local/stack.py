@@ -2,8 +2,8 @@
 
     with LocalStack(home, port=8400, lasting=True) as stack:   codetrail up
         stack.wait()
-    with borrowed(home) as api:                                any other command
-        ...
+    with borrowed(home) as stack:                              any other command
+        ... stack.api ...
 
 Things start in the order in which they lean on one another, and stop in the opposite one: first no more
 requests, then no more messages, then the functions' processes, moto, Postgres, and last the folder is let go.

@@ -2,11 +2,14 @@
 
 LocalError (errors.py)
 └── Trouble               exit 1, with a sentence for the person who typed the command
-    ├── ApiError          the API could not be asked, or refused (client.py)
+    ├── ApiError          the API could not be asked, or refused (client.py); exit 2 where it says that
+    │                     another request would do
     ├── JobFailed         a repository could not be indexed (indexing.py)
     ├── UnexpectedReply   what answered is not codetrail's API (replies.py)
     ├── Interrupted       Ctrl-C while a job was followed; exit 130 (indexing.py)
     └── Misused           another command line would work; exit 2
+        ├── AddressError  an API address or a key that cannot be used (client.py)
+        └── RemoteError   what was given names no repository (remotes.py)
 """
 
 from codetrail_local.errors import LocalError
