@@ -124,6 +124,7 @@ def test_after_a_kill_the_job_finishes_with_nothing_doubled_or_half_seen(lab: La
     with lab.connect() as judge:
         wait(judge, point.reached, job)
         victims = stack.processes()[point.victim]
+        assert victims
         for victim in victims:
             os.kill(victim, signal.SIGKILL)
     stack.stop()
