@@ -102,7 +102,7 @@ def _store(
         if isinstance(row, IndexedSpan)
     ]
     keys = [cache_key(embedder.model, text) for text in texts]
-    missing = loads.missing(embedder.model, embedder.dimension, keys) if keys else set()
+    missing = loads.missing(embedder.dimension, keys) if keys else set()
     # Spans with the same text, path and name share a key, and are embedded once.
     wanted = {keys[position]: texts[position] for position in sorted(missing)}
     fresh = embed(wanted, embedder=embedder) if wanted else {}

@@ -154,8 +154,8 @@ class LoadStore(Protocol):
         """Return the number of the revision that these contents fill, made when there is none yet, and
         whether all its rows are there."""
 
-    def missing(self, model: str, dimension: int, keys: Sequence[bytes]) -> set[int]:
-        """Positions of the cache keys that have no vector yet."""
+    def missing(self, dimension: int, keys: Sequence[bytes]) -> set[int]:
+        """Positions of the cache keys that have no vector yet; each key stands for model and text."""
 
     def store(
         self,

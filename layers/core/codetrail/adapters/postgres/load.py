@@ -15,7 +15,7 @@ from psycopg.types.json import Jsonb
 
 from codetrail.adapters.postgres.connection import Connection, Database
 from codetrail.adapters.postgres.jobs import CONFIRM_REF
-from codetrail.adapters.postgres.search import DIMENSIONS, halfvec
+from codetrail.adapters.postgres.search import halfvec, table
 from codetrail.domain.manifest import BatchKind, IndexedSpan, Manifest, Name, Posting, Row
 from codetrail.domain.remote import remote_key
 from codetrail.domain.repo import SourceFile
@@ -78,9 +78,9 @@ class PostgresLoadStore:
         where not exists (select from {cache} where {cache}.key = wanted.key)
     """
 
-    def missing(self, model: str, dimension: int, keys: Sequence[bytes]) -> set[int]:
-        """Positions of the cache keys that have no vector yet. The keys hold the *model*."""
-        query = sql.SQL(self.MISSING).format(cache=_table("cached_vectors", dimension))
+    def missing(self, dimension: int, keys: Sequence[bytes]) -> set[int]:
+        """Positions of the cache keys that have no vector yet."""
+        query = sql.SQL(self.MISSING).format(cache=table("cached_vectors", dimension))
         with self._database.session() as connection:
             return set(
                 connection.cursor(row_factory=scalar_row).execute(query, {"keys": list(keys)}).fetchall()
@@ -126,7 +126,7 @@ class PostgresLoadStore:
         if not fresh:
             return
         values = {"keys": list(fresh), "embeddings": [halfvec(vector) for vector in fresh.values()]}
-        connection.execute(sql.SQL(self.CACHE).format(cache=_table("cached_vectors", dimension)), values)
+        connection.execute(sql.SQL(self.CACHE).format(cache=table("cached_vectors", dimension)), values)
 
     SPANS: LiteralString = """
         insert into spans (revision, ordinal, id, path, kind, symbol, language, start_line, end_line, length,
@@ -183,8 +183,8 @@ class PostgresLoadStore:
         keys: Sequence[bytes],
     ) -> None:
         query = sql.SQL(self.VECTORS).format(
-            cache=_table("cached_vectors", dimension), vectors=_table("vectors", dimension),
-            signs=_table("signs", dimension),
+            cache=table("cached_vectors", dimension), vectors=table("vectors", dimension),
+            signs=table("signs", dimension),
         )  # fmt: skip
         values = {"revision": revision, "ordinals": list(ordinals), "keys": list(keys)}
         if connection.cursor(row_factory=scalar_row).execute(query, values).fetchone():
@@ -304,7 +304,7 @@ class PostgresLoadStore:
 
     def _complete(self, connection: Connection, manifest: Manifest, revision: int, dimension: int) -> bool:
         query = sql.SQL(self.ROWS_STORED).format(
-            vectors=_table("vectors", dimension), signs=_table("signs", dimension)
+            vectors=table("vectors", dimension), signs=table("signs", dimension)
         )
         counted = (manifest.spans, manifest.spans, manifest.files, manifest.postings, manifest.names)
         return connection.execute(query, {"revision": revision}).fetchone() == counted
@@ -367,9 +367,3 @@ def _rows_at_fault() -> Iterator[None]:
         UnicodeEncodeError,
     ) as error:
         raise ArtifactRejected(f"a row cannot be stored: {type(error).__name__}") from error
-
-
-def _table(name: LiteralString, dimension: int) -> sql.Identifier:
-    if dimension not in DIMENSIONS:
-        raise ValueError(f"there is no table for {dimension} dimensions")
-    return sql.Identifier(f"{name}_{dimension}")

@@ -6,9 +6,10 @@ from typing import Any, LiteralString
 from psycopg.rows import kwargs_row
 
 from codetrail.adapters.postgres.connection import Database
+from codetrail.adapters.postgres.search import span_of
 from codetrail.domain.remote import remote_key
 from codetrail.domain.repo import CorpusStats, Coverage, Revision
-from codetrail.domain.span import Kind, Span
+from codetrail.domain.span import Span
 from codetrail.errors import NotFound
 
 # A reader sees the commit that the same ref names by now, when that is another one and published too.
@@ -99,7 +100,7 @@ class PostgresRepoStore:
     def span(self, revision: Revision, span_id: str) -> Span:
         """Raises NotFound."""
         with self._database.session() as connection:
-            cursor = connection.cursor(row_factory=kwargs_row(_span))
+            cursor = connection.cursor(row_factory=kwargs_row(span_of))
             span = cursor.execute(self.SPAN, {"revision": revision.revision, "id": span_id}).fetchone()
         if span is None:
             raise NotFound("no such span in this repository")
@@ -119,7 +120,3 @@ class PostgresRepoStore:
             connection.execute(self.FORGET_JOBS, {"repo_id": repo_id})
             if not connection.execute(self.FORGET, {"repo_id": repo_id}).rowcount:
                 raise NotFound("no such repository")
-
-
-def _span(*, kind: str, **columns: Any) -> Span:  # noqa: ANN401 - the query names them as the noun does
-    return Span(kind=Kind(kind), **columns)

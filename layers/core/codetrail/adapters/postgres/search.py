@@ -158,11 +158,14 @@ def _ordinals(data: bytes) -> Ordinals:
     return np.frombuffer(data, dtype="<i4")
 
 
-def _of_dimension(statement: LiteralString, dimension: int) -> sql.Composed:
+def table(name: LiteralString, dimension: int) -> sql.Identifier:
+    """Return the name of one of the tables that there is one of for each dimension."""
     if dimension not in DIMENSIONS:
         raise ValueError(f"there is no table of {dimension} dimensions")
+    return sql.Identifier(f"{name}_{dimension}")
+
+
+def _of_dimension(statement: LiteralString, dimension: int) -> sql.Composed:
     return sql.SQL(statement).format(
-        vectors=sql.Identifier(f"vectors_{dimension}"),
-        signs=sql.Identifier(f"signs_{dimension}"),
-        dimension=sql.Literal(dimension),
+        vectors=table("vectors", dimension), signs=table("signs", dimension), dimension=sql.Literal(dimension)
     )
