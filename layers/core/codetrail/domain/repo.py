@@ -5,10 +5,12 @@ from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
 
+from codetrail.domain.remote import remote_key
+
 
 def repo_id(remote: str, commit: str) -> str:
     """Return the id of *remote* at *commit*: 16 hex digits, the same on every machine."""
-    return sha256(f"{remote.casefold()}\n{commit}".encode()).hexdigest()[:16]
+    return sha256(f"{remote_key(remote)}\n{commit}".encode()).hexdigest()[:16]
 
 
 class Outcome(StrEnum):
