@@ -48,7 +48,7 @@ def ask(
         applicable=mode is not Mode.LEXICAL,
     )
     refusal = _refusal(found, applied)
-    log.info("asked", extra={"repo_id": query.repo_id, "refused": str(refusal or ""), "hits": len(hits)})
+    log.info("asked", extra={"repo": query.repo_id, "refused": str(refusal or ""), "hits": len(hits)})
     if refusal:
         return Answer(found=found, floor=applied, refusal=refusal)
     return _quoted(found, applied, max_spans=max_spans, max_characters=max_characters)

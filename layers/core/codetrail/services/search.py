@@ -60,7 +60,7 @@ def search(
     else:
         hits = _by_all(question, query.limit, revision, spans, embedder, reader)
     repos.used(query.repo_id)
-    log.info("searched", extra={"repo_id": query.repo_id, "mode": str(mode), "hits": len(hits)})
+    log.info("searched", extra={"repo": query.repo_id, "mode": str(mode), "hits": len(hits)})
     return Found(revision=revision, mode=mode, hits=tuple(hits), top_score=best_cosine(hits))
 
 
