@@ -12,6 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from codetrail import config
@@ -22,6 +23,7 @@ from codetrail.adapters.stemmer import SnowballStemmer
 from codetrail.adapters.treesitter.chunker import TreeSitterChunker
 from codetrail.adapters.treesitter.windows import Rules
 from codetrail.api.index import IndexMessage
+from codetrail.api.records import PartialResponse, consume
 from codetrail.domain.job import FailureReason, IndexingFailed
 from codetrail.services.index import Reports, fingerprint, index
 
@@ -35,22 +37,15 @@ _PR_SET_DUMPABLE = 4
 
 
 @log.inject_lambda_context(clear_state=True)
-def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+def handler(event: dict[str, Any], context: LambdaContext) -> PartialResponse:
     """Do each job of the batch; a job that cannot be done is reported and its message is done with. Only what
     nobody foresaw brings a message back."""
     _hide_memory()
-    failures = []
-    for record in event["Records"]:
-        try:
-            _index(record, context)
-        except Exception:
-            log.exception("index message not done")
-            failures.append({"itemIdentifier": record["messageId"]})
-    return {"batchItemFailures": failures}
+    return consume(event, lambda record: _index(record, context))
 
 
-def _index(record: dict[str, Any], context: LambdaContext) -> None:
-    job = IndexMessage.model_validate_json(record["body"]).to_job()
+def _index(record: SQSRecord, context: LambdaContext) -> None:
+    job = IndexMessage.model_validate_json(record.body).to_job()
     log.append_keys(job=job.job_id, attempt=job.attempt)
     queues, admission, rules = config.queues(), config.admission(), config.indexing()
     seconds = min(rules.deadline_seconds, context.get_remaining_time_in_millis() / 1_000 - RESERVE_SECONDS)
@@ -82,7 +77,7 @@ def _index(record: dict[str, Any], context: LambdaContext) -> None:
             reports=Reports(
                 job,
                 SqsJobEvents(client, queues.events),
-                delivery=int(record["attributes"]["ApproximateReceiveCount"]),
+                delivery=int(record.attributes.approximate_receive_count),
                 clock=monotonic,
             ),
             fingerprint=fingerprint(
