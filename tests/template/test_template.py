@@ -183,9 +183,10 @@ def test_every_parameter_is_used():
     ]
 
 
-def test_whoever_names_a_model_knows_the_provider():
-    for name in ("ReposFunction", "SearchFunction", "AskFunction", "LoadFunction", "SweepFunction"):
-        assert "EMBED_PROVIDER" in functions()[name]["Environment"]["Variables"], name
+def test_whoever_names_a_model_knows_the_provider_and_nobody_else():
+    knows = {name for name, one in functions().items() if "EMBED_PROVIDER" in one["Environment"]["Variables"]}
+
+    assert knows == {"ReposFunction", "SearchFunction", "AskFunction", "LoadFunction", "SweepFunction"}
 
 
 def test_the_service_is_named_codetrail_everywhere():
