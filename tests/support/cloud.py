@@ -35,7 +35,7 @@ def loopback_cloud() -> Iterator["Cloud"]:
             for name, value in ENVIRONMENT.items():
                 patch.setenv(name, value)
             patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-            yield Cloud(patch)
+            yield Cloud()
     finally:
         server.stop()
 
@@ -43,8 +43,7 @@ def loopback_cloud() -> Iterator["Cloud"]:
 class Cloud:
     """Queues and buckets of a test's own."""
 
-    def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        self._patch = patch
+    def __init__(self) -> None:
         self.sqs: Any = boto3.client("sqs")  # boto3 publishes no types
         self.s3: Any = boto3.client("s3")
 

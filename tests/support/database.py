@@ -32,11 +32,6 @@ class DatabaseServer:
     def stop(self) -> None:
         self._postgres.stop()
 
-    def restart(self) -> None:
-        """Stop and start: every connection breaks and the port may change."""
-        self._postgres.stop()
-        self._postgres.start()
-
     def url(self, name: str) -> str:
         return make_conninfo(self._postgres.url, dbname=name)
 

@@ -145,7 +145,7 @@ def packet(line: bytes) -> bytes:
     return b"%04x" % (len(line) + 4) + line
 
 
-FLUSH, DELIMITER = b"0000", b"0001"
+FLUSH = b"0000"
 # What a server of protocol version 2 says first.
 CAPABILITIES = (
     packet(b"# service=git-upload-pack\n") + FLUSH + packet(b"version 2\n") + packet(b"agent=hostile/1\n")
