@@ -92,7 +92,6 @@ class Repo(Reply):
     files: int | None = None
     spans: int | None = None
     coverage: Coverage | None = None
-    staleness: Staleness | None = None
 
 
 class Repos(Reply):
@@ -137,7 +136,6 @@ class Floor(Reply):
 class Answer(Reply):
     """An answer, or a refusal."""
 
-    repo_id: str
     refused: bool
     answer: str = ""
     citations: list[Marked] = Field(default_factory=list)
@@ -152,11 +150,8 @@ class Answer(Reply):
 class Hit(Reply):
     """One span that a search found."""
 
-    path: str
     kind: str = ""
     symbol: str = ""
-    start_line: int
-    end_line: int
     text: str = ""
     score: float
     citation: Citation
@@ -165,7 +160,6 @@ class Hit(Reply):
 class Hits(Reply):
     """What a search found, best first."""
 
-    repo_id: str
     mode: str = ""
     hits: list[Hit]
 

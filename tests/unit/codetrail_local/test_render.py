@@ -40,7 +40,7 @@ def citation(path="version7.go", remote=URL, **fields):
 
 
 def answered(*marked, text="[1] version7.go:22-31 (NewV7)\nfunc NewV7() {}\n", **fields):
-    return Answer(repo_id="9f2c1a7b3d5e4088", refused=False, answer=text, citations=list(marked), **fields)
+    return Answer(refused=False, answer=text, citations=list(marked), **fields)
 
 
 def marked(number=1, symbol="NewV7", **fields):
@@ -101,7 +101,6 @@ def test_a_file_without_a_forge_has_no_link_line():
 
 def test_a_refusal_says_why_and_what_was_searched():
     reply = Answer(
-        repo_id="9f2c1a7b3d5e4088",
         refused=True,
         reason="below_floor",
         detail="The best match scored under the measured floor of 0.25.",
@@ -128,19 +127,19 @@ The best match scored under the measured floor of 0.25.
 
 
 def test_a_floor_that_nobody_measured_is_not_called_measured():
-    reply = Answer(repo_id="9", refused=True, floor=Floor(value=0.4, calibrated=False))
+    reply = Answer(refused=True, floor=Floor(value=0.4, calibrated=False))
 
     assert "set by whoever runs this, not measured" in render.answer(reply, PLAIN)
 
 
 def test_hits_show_their_first_lines():
     hit = Hit(
-        path="version7.go", kind="func", symbol="NewV7", start_line=22, end_line=31,
+        kind="func", symbol="NewV7",
         text="a\n\nb\nc\nd\ne\nf\n", score=5.1234, citation=citation(),
     )  # fmt: skip
 
     assert (
-        render.hits(Hits(repo_id="9", mode="hybrid", hits=[hit]), PLAIN)
+        render.hits(Hits(mode="hybrid", hits=[hit]), PLAIN)
         == """\
 1. version7.go:22-31 (func NewV7)  score 5.123
     a
@@ -156,7 +155,7 @@ Scores order the hits of one search (hybrid); they say nothing across searches."
 
 
 def test_nothing_found_is_said():
-    assert render.hits(Hits(repo_id="9", hits=[]), PLAIN) == "Nothing in this repository's index matches."
+    assert render.hits(Hits(hits=[]), PLAIN) == "Nothing in this repository's index matches."
 
 
 def test_the_corpus_is_a_table():
@@ -197,11 +196,8 @@ def test_nothing_of_a_repository_steers_the_terminal():
         staleness=Staleness(note=evil),
     )  # fmt: skip
     hit = Hit(
-        path=evil,
         kind=evil,
         symbol=evil,
-        start_line=1,
-        end_line=2,
         text=evil,
         score=1,
         citation=cited.citation,
@@ -210,8 +206,8 @@ def test_nothing_of_a_repository_steers_the_terminal():
     job = Job(id=evil, remote=evil, ref=evil, status=evil, error=JobError(reason=evil, sentence=evil))
     texts = [
         render.answer(answered(cited, text=f"[1] {evil}:22-31\n{evil}\r{evil}"), PLAIN),
-        render.answer(Answer(repo_id=evil, refused=True, reason=evil, detail=evil), PLAIN),
-        render.hits(Hits(repo_id=evil, mode=evil, hits=[hit]), PLAIN),
+        render.answer(Answer(refused=True, reason=evil, detail=evil), PLAIN),
+        render.hits(Hits(mode=evil, hits=[hit]), PLAIN),
         render.indexed(repo, PLAIN),
         render.repos([repo], datetime.now(UTC)),
         render.jobs([job]),
