@@ -19,7 +19,7 @@ class Watched:
     def check(self) -> None:
         self.asked += 1
         if self.down:
-            raise Unavailable("The database is not answering.")
+            raise Unavailable("the database is not answering")
 
 
 @pytest.fixture

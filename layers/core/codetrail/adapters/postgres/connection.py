@@ -70,11 +70,11 @@ class Database:
             yield connection
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
             self.close()
-            raise Unavailable("The database is not answering; try again in a moment.") from error
+            raise Unavailable("the database is not answering; try again in a moment") from error
         except (errors.ReadOnlySqlTransaction, errors.IdleInTransactionSessionTimeout) as error:
             # Read-only after a failover: here is a replica now, and another connection finds the primary.
             self.close()
-            raise Unavailable("The database is changing places; try again in a moment.") from error
+            raise Unavailable("the database is changing places; try again in a moment") from error
         self._used_at = time.monotonic()
 
     @contextmanager
@@ -89,7 +89,7 @@ class Database:
             try:
                 connection.execute("select from schema_migrations limit 1")
             except errors.UndefinedTable as error:
-                raise Unavailable("The database is not migrated yet.") from error
+                raise Unavailable("the database is not migrated yet") from error
 
     def close(self) -> None:
         """Close the connection; the next use opens another."""

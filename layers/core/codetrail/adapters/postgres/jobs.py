@@ -98,7 +98,7 @@ class PostgresJobStore:
                 job = cursor.execute(self.INSERT, new).fetchone() or cursor.execute(self.LIVE, new).fetchone()
                 if job:
                     return job
-        raise Unavailable("Jobs of this repository come and go; try again in a moment.")
+        raise Unavailable("jobs of this repository come and go; try again in a moment")
 
     GET: LiteralString = "select" + COLUMNS + "from jobs where id = %(id)s"
 

@@ -69,7 +69,7 @@ class PostgresLoadStore:
                     cursor.execute(self.OPEN, values)
                 opened = cursor.execute(self.OPENED, values).fetchone()
         if opened is None:
-            raise Unavailable("The revision went away while it was opened; try again.")
+            raise Unavailable("the revision went away while it was opened; try again")
         return opened
 
     MISSING: LiteralString = """
@@ -188,7 +188,7 @@ class PostgresLoadStore:
         )  # fmt: skip
         values = {"revision": revision, "ordinals": list(ordinals), "keys": list(keys)}
         if connection.cursor(row_factory=scalar_row).execute(query, values).fetchone():
-            raise Unavailable("A cached vector went away while it was needed; try again.")
+            raise Unavailable("a cached vector went away while it was needed; try again")
 
     FILES: LiteralString = """
         insert into files (revision, path, blob, size, language, outcome, reason, spans, dropped)
@@ -359,7 +359,7 @@ def _rows_at_fault() -> Iterator[None]:
     try:
         yield
     except errors.ForeignKeyViolation as error:
-        raise Unavailable("The revision was removed while it was loaded; try again.") from error
+        raise Unavailable("the revision was removed while it was loaded; try again") from error
     except (
         errors.IntegrityError,
         errors.DataError,

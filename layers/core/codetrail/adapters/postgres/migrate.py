@@ -160,7 +160,7 @@ def _lock(connection: Connection) -> Iterator[None]:
     deadline = time.monotonic() + WAIT_SECONDS
     while not connection.cursor(row_factory=scalar_row).execute(TRY_LOCK, {"key": LOCK_KEY}).fetchone():
         if time.monotonic() > deadline:
-            raise Unavailable("Another migration of this database is still running; try again later.")
+            raise Unavailable("another migration of this database is still running; try again later")
         time.sleep(POLL_SECONDS * random.uniform(0.5, 1.5))  # noqa: S311 - jitter, not a secret
     try:
         yield
