@@ -267,6 +267,7 @@ def _command(
     lines = "\n".join(f"  {example}" for example in examples)
     parser = listed.add_parser(
         name,
+        prog=f"codetrail {name}",  # argparse would make it of the other parser's whole usage
         help=summary,
         usage=f"codetrail {name} {takes}".rstrip(),
         description=f"{fill(description, COLUMNS)}\n\n{lines}",

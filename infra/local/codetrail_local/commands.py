@@ -61,7 +61,8 @@ def ask(
         reply = read(Answer, body)
         watcher.done()
         _caution(terminal, caution)
-        _show(terminal, body if as_json else render.answer(reply, terminal.style))
+        looked_up = not target.as_indexed and not caution
+        _show(terminal, body if as_json else render.answer(reply, terminal.style, looked_up=looked_up))
         if reply.refused:
             return REFUSED
         return _verified(terminal, body, remote, as_json=as_json) if verify else ANSWERED

@@ -128,7 +128,10 @@ class Home:
     def _already(self, holder: str) -> str:
         running = self.running()
         if running is not None:
-            return f"codetrail runs on {self.folder} already: {running.described}"
+            return (
+                f"codetrail runs on {self.folder} already: {running.described}."
+                " Use that one, stop it (codetrail down), or choose another folder (--home)"
+            )
         try:
             pid = json.loads(holder)["pid"]
         except (ValueError, KeyError, TypeError):

@@ -35,9 +35,13 @@ _REASONS = {
 }
 
 
-def answer(reply: Answer, style: Style) -> str:
-    """An answer with its citations, or a refusal with what was searched."""
-    return _refusal(reply, style) if reply.refused else _answered(reply, style)
+# The bottom of the cosine: a floor here refuses nothing.
+NO_FLOOR = -1.0
+
+
+def answer(reply: Answer, style: Style, *, looked_up: bool = False) -> str:
+    """An answer with its citations, or a refusal with what was searched. *looked_up*: so was the ref, now."""
+    return _refusal(reply, style) if reply.refused else _answered(reply, style, looked_up=looked_up)
 
 
 def hits(reply: Hits, style: Style) -> str:
@@ -119,13 +123,17 @@ def jobs(listed: Sequence[Job]) -> str:
     return "\n".join(lines)
 
 
-def _answered(reply: Answer, style: Style) -> str:
+def _answered(reply: Answer, style: Style, *, looked_up: bool) -> str:
     headings = {f"[{entry.marker}] {entry.citation.path}:" for entry in reply.citations}
     lines = []
     for line in visible(reply.answer).rstrip("\n").split("\n"):
         heading = any(line.startswith(visible_line(start)) for start in headings)
         lines.append(style.bold(line) if heading else line)
-    notes = _staleness(entry.citation for entry in reply.citations)
+    cited = [entry.citation for entry in reply.citations]
+    notes = _looked_up(cited) if looked_up else _staleness(cited)
+    if reply.floor is not None and reply.floor.applicable and reply.floor.value <= NO_FLOOR:
+        best = "" if reply.top_score is None else f"The best match has a cosine of {reply.top_score:.2f}. "
+        notes.append(f"{best}No floor is set (ANSWER_SCORE_FLOOR), so a poor match is answered as well.")
     if reply.dropped:
         notes.append(f"{_count(reply.dropped, 'more span')} matched and did not fit the answer's length.")
     parts = ["\n".join(lines)]
@@ -202,6 +210,15 @@ def _place(citation: Citation) -> str:
 def _name(kind: str, symbol: str) -> str:
     words = " ".join(visible_line(word) for word in (kind, symbol) if word)
     return f" ({words})" if words else ""
+
+
+def _looked_up(cited: Iterable[Citation]) -> list[str]:
+    """What the API cannot say of an answer alone: its ref was resolved for this very question."""
+    known = dict.fromkeys((visible_line(one.ref), visible_line(one.commit[:7])) for one in cited)
+    return [
+        f"Correct at commit {commit}: {ref} was looked up for this answer and names it."
+        for ref, commit in known
+    ]
 
 
 def _staleness(cited: Iterable[Citation]) -> list[str]:

@@ -104,6 +104,7 @@ class Repos(Reply):
 class Citation(Reply):
     """What a claim rests on, and the shell line by which anybody checks it."""
 
+    ref: str
     remote: str
     commit: str
     path: str

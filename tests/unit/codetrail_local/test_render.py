@@ -28,6 +28,7 @@ def citation(path="version7.go", remote=URL, **fields):
     given = {
         "remote": remote,
         "commit": COMMIT,
+        "ref": "HEAD",
         "path": path,
         "start_line": 22,
         "end_line": 31,
@@ -216,6 +217,21 @@ def test_nothing_of_a_repository_steers_the_terminal():
     for text in texts:
         assert not {"\x1b", "\x07", "\x9b", "\u202e", "\r"} & set(text)
         assert "\\x1b]0;owned\\x07\\x9b2J\\u202e" in text
+
+
+def test_a_ref_that_was_looked_up_for_the_answer_is_not_called_unchecked():
+    text = render.answer(answered(marked()), Style(), looked_up=True)
+
+    assert f"Correct at commit {COMMIT[:7]}: HEAD was looked up for this answer and names it." in text
+    assert "has not checked" not in text
+
+
+def test_an_answer_without_a_floor_says_so_and_how_near_the_best_match_is():
+    reply = answered(marked()).model_copy(update={"floor": Floor(value=-1), "top_score": 0.118})
+
+    text = " ".join(render.answer(reply, Style()).split())
+
+    assert "The best match has a cosine of 0.12. No floor is set (ANSWER_SCORE_FLOOR)" in text
 
 
 def test_headings_are_bold_on_a_terminal_and_nothing_else_of_the_code_is():

@@ -71,7 +71,9 @@ SENTENCES: dict[FailureReason, str] = {
     FailureReason.FSCK: "git's object check refused the repository: it holds malformed or dangerous objects.",
     FailureReason.INCOMPLETE: "The repository lacks objects of this commit: a partial or a damaged clone.",
     FailureReason.DEADLINE: "Indexing did not finish within its time.",
-    FailureReason.UNREACHABLE: "The host did not answer, or its answer was not git's smart HTTP.",
+    FailureReason.UNREACHABLE: (
+        "The host did not answer, or not in git's smart HTTP. Check the network, and try again later."
+    ),
     FailureReason.CRASHED: "The indexer stopped without a word, more than once.",
     FailureReason.INTERNAL: "Something went wrong inside codetrail; it is logged under the job's id.",
 }
