@@ -196,6 +196,10 @@ def _compare(
         row.declared += 1
         last = declaration.name.replace("::", ".").replace(" ", "").rpartition(".")[2].removeprefix("$")
         places = spans.get(last, []) or spans.get(f"${last}", []) or spans.get(declaration.name, [])
+        if language in ("c", "cpp") and declaration.kind == "function" and declaration.name.isupper():
+            # ctags takes the macro in `TEST_IMPL(stops) {` for the name; what it declares is behind it.
+            for word in re.findall(rb"\w+", lines[declaration.line - 1]):
+                places = [*places, *spans.get(word.decode(), [])]
         around = [place for place in places if place[0] <= declaration.line <= place[1]]
         if not around:
             row.missing.append(f"{where}:{declaration.line} {declaration.kind} {declaration.name}")
