@@ -368,7 +368,8 @@ class FetchedCommit(Clone):
         """Return the size of each blob; None for one that the filter left out."""
         unknown = [blob for blob in dict.fromkeys(ids) if blob not in self._sizes]
         with self._start(["cat-file", "--batch-check", "--buffer"], _lines(unknown)) as child:
-            for blob, line in zip(unknown, child.records(b"\n"), strict=True):
+            # A git that ends early says why in `finish`, so the records may be fewer.
+            for blob, line in zip(unknown, child.records(b"\n"), strict=False):
                 words = line.split()
                 if words == [blob.encode(), b"missing"]:
                     self._sizes[blob] = None
@@ -377,6 +378,8 @@ class FetchedCommit(Clone):
                 else:  # the tree calls a blob what is none
                     raise IndexingFailed(FailureReason.FSCK)
             child.finish()
+        if not self._sizes.keys() >= set(unknown):
+            raise IndexingFailed(FailureReason.INTERNAL)
         return self._sizes
 
     def _start(self, arguments: list[str | bytes], stdin: bytes = b"") -> "_Child":

@@ -68,7 +68,10 @@ SENTENCES: dict[FailureReason, str] = {
     FailureReason.TOO_MANY_REFS: "The repository advertises more refs than codetrail reads.",
     FailureReason.TOO_LARGE: "The repository is over the size cap.",
     FailureReason.TOO_MANY_FILES: "The repository has more files than the cap allows.",
-    FailureReason.FSCK: "git's object check refused the repository: it holds malformed or dangerous objects.",
+    FailureReason.FSCK: (
+        "The repository was refused: it holds malformed or dangerous objects, or a path over 1,024 bytes"
+        " or 128 folders deep."
+    ),
     FailureReason.INCOMPLETE: "The repository lacks objects of this commit: a partial or a damaged clone.",
     FailureReason.DEADLINE: "Indexing did not finish within its time.",
     FailureReason.UNREACHABLE: (

@@ -191,7 +191,8 @@ def index(
                 reports.enter(Stage.FETCH)
                 with git.fetch(job.remote, commit) as checkout:
                     build.cut(checkout, chunker=chunker, paths=paths, reports=reports, check_time=check_time)
-                reports.enter(Stage.SEAL, files=len(build.files), spans=build.spans)
+                files = len(build.files)
+                reports.enter(Stage.SEAL, files=files, files_done=files, spans=build.spans)
                 batches = build.write(
                     lambda number, kind, rows: artifacts.put_batch(
                         repo, fingerprint, run, number, kind, rows

@@ -103,8 +103,15 @@ def test_the_first_heading_with_nothing_under_it_joins_the_piece_after() -> None
     assert cut.where == [("section", "A > B", 1, 5)]
 
 
-def test_a_file_of_headings_alone_has_no_piece() -> None:
-    assert cut_file("a.md", b"# A\n\n## B\n").pieces == []
+def test_a_file_of_headings_alone_is_one_piece() -> None:
+    assert cut_file("a.md", b"# A\n\n## B\n").where == [("section", "A", 1, 3)]
+
+
+def test_prose_whose_lines_end_in_cr_is_found_though_all_of_it_is_one_heading() -> None:
+    (piece,) = cut_file("a.md", b"# Install\r\rRun make to install.\r").pieces
+
+    assert (piece.start, piece.end) == (1, 1)
+    assert "Run make to install." in piece.text
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from codetrail.services.ports import Chunked, Piece
 log = logging.getLogger(__name__)
 
 # Goes up with any change to how files are cut, since the same commit is then cut otherwise.
-RULES_VERSION = 1
+RULES_VERSION = 2
 
 # Processor time for one file. Files that people write take milliseconds; grammars are known to hang on
 # some that nobody did.

@@ -2,7 +2,7 @@
 
 Only the grammar of blocks is used: headings in code, quotes, lists and HTML are not headings of the file.
 Front matter is no text. A heading with nothing under it joins the piece before it, where it still says
-what comes next; the first of a file joins the piece after it.
+what comes next; the first of a file joins the piece after it. A file of headings alone is one piece.
 """
 
 import re
@@ -112,6 +112,9 @@ def _sections(headings: list[_Heading], rows: Rows, begin: int, source: bytes) -
             sections[-1].last = last
         elif pending < 0:
             pending = heading.row
+    if not sections and headings:
+        # Nothing but headings; or lines that end in CR, which all are one heading to git. It must be found.
+        sections.append(_Section(headings[0].text, begin, len(rows) - 1))
     return sections
 
 
