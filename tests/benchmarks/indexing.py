@@ -29,6 +29,7 @@ from codetrail_local.stack import CONCURRENCY, LocalStack
 
 DEADLINE_SECONDS = 1_800
 POLL_SECONDS = 0.05
+SETTLE_SECONDS = 4.0
 
 
 def main() -> None:
@@ -66,6 +67,9 @@ def _index(remote: str) -> tuple[float, list[str], dict[str, int]]:
         LocalStack(Path(folder)) as stack,
         httpx.Client(base_url=stack.api) as api,
     ):
+        # A stack that has been up for a moment, as most submissions meet it; loaders start with the job.
+        api.get("/ready").raise_for_status()
+        time.sleep(SETTLE_SECONDS)
         begun = time.monotonic()
         job = api.post("/api/repos", json={"remote": remote}).raise_for_status().json()
         while job["status"] not in ("done", "failed"):

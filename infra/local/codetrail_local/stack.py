@@ -39,7 +39,7 @@ CONCURRENCY = max(2, min(4, os.cpu_count() or 2))
 SWEEP_SECONDS = 5.0
 WATCH_SECONDS = 1.0
 # What nearly every command asks first: their imports, and the model's, pass while something else is done.
-WARM = ("repos", "ask")
+WARM = ("repos", "index", "ask", "track")
 # How long running invocations may go on once the stack is told to stop. What is cut short is taken up again
 # by the next stack.
 GRACE_SECONDS = 3.0
