@@ -19,7 +19,8 @@ def scores(text: str, *candidates: Evidence, bearers: dict[str, frozenset[int]] 
     question = Question.read(text, reader)
     said = {term: worth for term, worth in WORTH.items() if term in question.terms}
     worth = Worth(of=said, largest=LARGEST)
-    return ranking.score(question, candidates, worth=worth, bearers=bearers or {}, reader=reader)
+    found = ranking.features(question, candidates, worth=worth, bearers=bearers or {}, reader=reader)
+    return [ranking.score(features) for features in found]
 
 
 def test_the_score_is_the_sum_that_a_hand_adds_up():
@@ -37,7 +38,7 @@ def test_the_score_is_the_sum_that_a_hand_adds_up():
 def test_the_lead_word_counts_only_in_its_letter_case():
     right, wrong = scores("parse", replace(PLAIN, symbol="parse"), replace(PLAIN, symbol="Parse"))
 
-    assert math.isclose(right - wrong, ranking.LEAD)
+    assert math.isclose(right - wrong, ranking.WEIGHTS.lead)
 
 
 def test_a_qualified_name_does_not_mean_every_other_thing_with_its_last_name():
@@ -45,19 +46,19 @@ def test_a_qualified_name_does_not_mean_every_other_thing_with_its_last_name():
         "what does Event.Msg do", replace(PLAIN, symbol="Event.Msg"), replace(PLAIN, symbol="Context.Msg")
     )
 
-    assert math.isclose(one - other, ranking.LEAD + ranking.CODE + ranking.COVERED)
+    assert math.isclose(one - other, ranking.WEIGHTS.lead + ranking.WEIGHTS.code + ranking.WEIGHTS.covered)
 
 
 def test_a_whole_name_leads_more_than_the_same_last_name():
     function, method = scores("group", replace(PLAIN, symbol="group"), replace(PLAIN, symbol="Group.group"))
 
-    assert math.isclose(function - method, ranking.LEAD * (1 - ranking.LAST_NAME))
+    assert math.isclose(function - method, ranking.WEIGHTS.lead * (1 - ranking.LAST_NAME))
 
 
 def test_a_package_before_a_name_is_no_hindrance():
     (score,) = scores("what does uuid.Parse do", replace(PLAIN, symbol="Parse"))
 
-    assert score >= ranking.LEAD * ranking.LAST_NAME
+    assert score >= ranking.WEIGHTS.lead * ranking.LAST_NAME
 
 
 def test_only_the_first_word_that_names_anything_is_the_named_one():
@@ -68,14 +69,14 @@ def test_only_the_first_word_that_names_anything_is_the_named_one():
         bearers={"sequence": frozenset([2]), "clock": frozenset([1])},
     )
 
-    assert math.isclose(first - second, ranking.NAMED)
+    assert math.isclose(first - second, ranking.WEIGHTS.named)
 
 
 def test_a_test_is_put_back_unless_the_question_asks_for_tests():
     test, code = scores("byte order", replace(PLAIN, test=True), PLAIN)
     asked_for, same = scores("tests of byte order", replace(PLAIN, test=True), PLAIN)
 
-    assert math.isclose(test - code, ranking.TEST)
+    assert math.isclose(test - code, ranking.WEIGHTS.test)
     assert asked_for == same
 
 
@@ -93,7 +94,7 @@ def test_the_name_of_a_section_is_its_last_heading():
 def test_a_candidate_without_a_cosine_stands_as_if_it_were_the_farthest(cosine):
     (score,) = scores("anything", replace(PLAIN, cosine=cosine))
 
-    assert score == -ranking.COSINE
+    assert score == -ranking.WEIGHTS.cosine
 
 
 def test_a_question_that_names_nothing_leaves_meaning_and_words_to_decide():
@@ -103,5 +104,5 @@ def test_a_question_that_names_nothing_leaves_meaning_and_words_to_decide():
         replace(PLAIN, lexical=1.0, symbol="UUID"),
     )
 
-    assert math.isclose(near, ranking.COSINE * 0.6)
-    assert math.isclose(wordy, ranking.LEXICAL)
+    assert math.isclose(near, ranking.WEIGHTS.cosine * 0.6)
+    assert math.isclose(wordy, ranking.WEIGHTS.lexical)

@@ -8,33 +8,39 @@ The weights were learnt by softmax loss on eight public repositories and judged 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from codetrail.domain.bm25 import HEADING_SEPARATOR, own_name
 from codetrail.domain.question import Forms, Question
 from codetrail.domain.span import Kind
 from codetrail.domain.terms import TermReader
 
-# Meaning. Cosines of good and bad matches lie about 0.4 apart, so this is the strongest voice but one.
-COSINE = 4.5
-# Words: the span's BM25F as a share of the best one in the revision.
-LEXICAL = 2.5
-# The word that the question is about (see Question.lead) is the span's name, letter case included: people ask
-# for what they name.
-LEAD = 2.0
-# A share of it goes to who has that name only as a last one: `group` means the function before `Group.group`.
+
+class Features(NamedTuple):
+    """What speaks for a span. Of `WEIGHTS`, what each is worth."""
+
+    cosine: float  # of question and span: good and bad matches lie about 0.4 apart
+    lexical: float  # the span's BM25F as a share of the best one in the revision
+    # The word that the question is about (see Question.lead) is the span's name, letter case included: people
+    # ask for what they name.
+    lead: float
+    named: float  # it bears the question's first word that is anything's name, letter case aside
+    code: float  # the question holds its name, written as only code is written
+    # How much of its name the question says, by the words' rarity; 1 when the qualified name is written out.
+    covered: float
+    # How much rarity the question and the name share, in units of the revision's rarest word: tells a long
+    # name that is said in full from a short one.
+    mass: float
+    # It is a test or an example, which say the same words as what they test, and was not asked for.
+    test: float
+
+
+WEIGHTS = Features(
+    cosine=4.5, lexical=2.5, lead=2.0, named=0.75, code=0.5, covered=1.25, mass=2.0, test=-1.25
+)
+# A share of the lead goes to who has that name only as a last one: `group` means the function before
+# `Group.group`.
 LAST_NAME = 0.8
-# The span bears the first word of the question that is anything's name, letter case aside.
-NAMED = 0.75
-# The question holds the span's name and writes it as only code is written.
-CODE = 0.5
-# How much of the span's name the question says, by the words' rarity; 1 when the qualified name is written
-# out.
-COVERED = 1.25
-# How much rarity the question and the name share, in units of the revision's rarest word: tells a long name
-# that is said in full from a short one.
-MASS = 2.0
-# Tests and examples say the same words as what they test; they are asked for by that word.
-TEST = -1.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,37 +64,44 @@ class Worth:
     largest: float
 
 
-def score(
+def score(features: Features, weights: Features = WEIGHTS) -> float:
+    """Return the linear score of one span."""
+    return sum(weight * value for weight, value in zip(weights, features, strict=True))
+
+
+def features(
     question: Question,
     candidates: Sequence[Evidence],
     *,
     worth: Worth,
     bearers: Mapping[str, frozenset[int]],
     reader: TermReader,
-) -> list[float]:
-    """Return the score of each candidate, in order. `bearers` says which ordinals bear a casefolded name."""
+) -> list[Features]:
+    """Return what speaks for each candidate, in order; `bearers`: which ordinals bear a casefolded name."""
     called = [_names(candidate) for candidate in candidates]
     every = frozenset(name for names in called for name in names)
     lead = _first_in(every, question.lead)
     code = {_first_in(every, forms) for forms in question.code} - {""}
     written = {form for forms in question.words for form in forms if "." in form}
     named = _first_bearers(question, bearers)
-    scores = []
+    found = []
     words = reader.names([own_name(candidate.kind, candidate.symbol) for candidate in candidates])
     for candidate, names, said in zip(candidates, called, words, strict=True):
         held = sum(worth.of.get(word, 0.0) for word in said)
         covered = min(held / candidate.name_mass, 1.0) if candidate.name_mass > 0 else 0.0
-        scores.append(
-            COSINE * (-1.0 if candidate.cosine is None else candidate.cosine)
-            + LEXICAL * candidate.lexical
-            + LEAD * _leads(lead, candidate, names)
-            + NAMED * (candidate.ordinal in named)
-            + CODE * (not code.isdisjoint(names))
-            + COVERED * (1.0 if candidate.symbol in written else covered)
-            + MASS * (held / worth.largest if worth.largest > 0 else 0.0)
-            + TEST * (candidate.test and not question.tests)
+        found.append(
+            Features(
+                cosine=-1.0 if candidate.cosine is None else candidate.cosine,
+                lexical=candidate.lexical,
+                lead=_leads(lead, candidate, names),
+                named=float(candidate.ordinal in named),
+                code=float(not code.isdisjoint(names)),
+                covered=1.0 if candidate.symbol in written else covered,
+                mass=held / worth.largest if worth.largest > 0 else 0.0,
+                test=float(candidate.test and not question.tests),
+            )
         )
-    return scores
+    return found
 
 
 def _names(candidate: Evidence) -> frozenset[str]:

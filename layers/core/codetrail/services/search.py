@@ -34,6 +34,16 @@ class _Lexical:
     worth: ranking.Worth
 
 
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The candidates of one question and what speaks for each, in the same order; the ranks by ordinal."""
+
+    evidence: list[ranking.Evidence]
+    features: list[ranking.Features]
+    vector_ranks: dict[int, int]
+    lexical_ranks: dict[int, int]
+
+
 def search(
     query: Query, *, repos: RepoStore, spans: SearchStore, embedder: Embedder, stemmer: Stemmer, mode: Mode
 ) -> Found:
@@ -87,7 +97,7 @@ def _by_meaning(
 
 
 def _by_words(question: Question, limit: int, revision: Revision, spans: SearchStore) -> list[Hit]:
-    lexical = _lexical(question, revision, spans)
+    lexical = _lexical(question, revision, spans, ARM_DEPTH)
     best = lexical.ranked[:limit]
     found = _texts(spans, revision, best)
     return [
@@ -110,14 +120,40 @@ def _by_all(
     embedder: Embedder,
     reader: TermReader,
 ) -> list[Hit]:
-    vector = _vector(question, embedder)
-    near = spans.nearest(revision, vector, ARM_DEPTH)
-    lexical = _lexical(question, revision, spans)
+    gathered = gather(question, revision, spans, _vector(question, embedder), reader)
+    scored = sorted(
+        zip(map(ranking.score, gathered.features), gathered.evidence, strict=True),
+        key=lambda pair: (-pair[0], pair[1].ordinal),
+    )[:limit]
+    found = _texts(spans, revision, [one.ordinal for _, one in scored])
+    return [
+        Hit(
+            span=found[one.ordinal],
+            score=score,
+            vector_score=one.cosine,
+            vector_rank=gathered.vector_ranks.get(one.ordinal, 0),
+            lexical_rank=gathered.lexical_ranks.get(one.ordinal, 0),
+        )
+        for score, one in scored
+    ]
+
+
+def gather(
+    question: Question,
+    revision: Revision,
+    spans: SearchStore,
+    vector: Vector,
+    reader: TermReader,
+    depth: int = ARM_DEPTH,
+) -> Gathered:
+    """Return the candidates of all three arms, each read *depth* deep, and what speaks for each of them."""
+    near = spans.nearest(revision, vector, depth)
+    lexical = _lexical(question, revision, spans, depth)
     bearers = {
         name: frozenset(ordinals.tolist()) for name, ordinals in spans.named(revision, question.names).items()
     }
     cosines = dict(near)
-    candidates = list(dict.fromkeys([*cosines, *lexical.ranked, *_first(question.names, bearers)]))
+    candidates = list(dict.fromkeys([*cosines, *lexical.ranked, *_first(question.names, bearers, depth)]))
     rest = [ordinal for ordinal in candidates if ordinal not in cosines]
     cosines |= spans.cosines(revision, vector, rest) if rest else {}
     best = lexical.scores[lexical.ranked[0]] if lexical.ranked else 1.0
@@ -133,21 +169,12 @@ def _by_all(
         )
         for candidate in spans.candidates(revision, candidates)
     ]
-    scores = ranking.score(question, evidence, worth=lexical.worth, bearers=bearers, reader=reader)
-    scored = sorted(zip(scores, evidence, strict=True), key=lambda pair: (-pair[0], pair[1].ordinal))[:limit]
-    found = _texts(spans, revision, [one.ordinal for _, one in scored])
-    vector_ranks = {ordinal: rank for rank, (ordinal, _) in enumerate(near, 1)}
-    lexical_ranks = {ordinal: rank for rank, ordinal in enumerate(lexical.ranked, 1)}
-    return [
-        Hit(
-            span=found[one.ordinal],
-            score=score,
-            vector_score=one.cosine,
-            vector_rank=vector_ranks.get(one.ordinal, 0),
-            lexical_rank=lexical_ranks.get(one.ordinal, 0),
-        )
-        for score, one in scored
-    ]
+    return Gathered(
+        evidence=evidence,
+        features=ranking.features(question, evidence, worth=lexical.worth, bearers=bearers, reader=reader),
+        vector_ranks={ordinal: rank for rank, (ordinal, _) in enumerate(near, 1)},
+        lexical_ranks={ordinal: rank for rank, ordinal in enumerate(lexical.ranked, 1)},
+    )
 
 
 def _vector(question: Question, embedder: Embedder) -> Vector:
@@ -155,7 +182,7 @@ def _vector(question: Question, embedder: Embedder) -> Vector:
     return vector
 
 
-def _lexical(question: Question, revision: Revision, spans: SearchStore) -> _Lexical:
+def _lexical(question: Question, revision: Revision, spans: SearchStore, depth: int) -> _Lexical:
     postings = spans.postings(revision, list(question.terms))
     total = revision.stats.spans
     worth = {posting.term: idf(total, len(posting.ordinals)) for posting in postings}
@@ -163,7 +190,7 @@ def _lexical(question: Question, revision: Revision, spans: SearchStore) -> _Lex
     for posting in postings:
         scores[posting.ordinals] += posting.weights * (question.terms[posting.term] * worth[posting.term])
     return _Lexical(
-        ranked=_best(scores, ARM_DEPTH), scores=scores, worth=ranking.Worth(of=worth, largest=idf(total, 1))
+        ranked=_best(scores, depth), scores=scores, worth=ranking.Worth(of=worth, largest=idf(total, 1))
     )
 
 
@@ -179,10 +206,10 @@ def _best(scores: npt.NDArray[np.float64], depth: int) -> list[int]:
     return ranked
 
 
-def _first(names: Sequence[str], bearers: dict[str, frozenset[int]]) -> list[int]:
+def _first(names: Sequence[str], bearers: dict[str, frozenset[int]], depth: int) -> list[int]:
     """The name arm: who bears the question's names, in the order of the names, as deep as the other arms."""
     found = [ordinal for name in names for ordinal in sorted(bearers.get(name, ()))]
-    return found[:ARM_DEPTH]
+    return found[:depth]
 
 
 def _texts(spans: SearchStore, revision: Revision, ordinals: Sequence[int]) -> dict[int, Span]:
