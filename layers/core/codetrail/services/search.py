@@ -120,7 +120,7 @@ def _by_all(
     embedder: Embedder,
     reader: TermReader,
 ) -> list[Hit]:
-    gathered = gather(question, revision, spans, _vector(question, embedder), reader)
+    gathered = gather(question, revision, spans, _vector(question, embedder), reader, ARM_DEPTH)
     scored = sorted(
         zip(map(ranking.score, gathered.features), gathered.evidence, strict=True),
         key=lambda pair: (-pair[0], pair[1].ordinal),
@@ -144,7 +144,7 @@ def gather(
     spans: SearchStore,
     vector: Vector,
     reader: TermReader,
-    depth: int = ARM_DEPTH,
+    depth: int,
 ) -> Gathered:
     """Return the candidates of all three arms, each read *depth* deep, and what speaks for each of them."""
     near = spans.nearest(revision, vector, depth)
