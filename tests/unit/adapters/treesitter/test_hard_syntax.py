@@ -202,6 +202,14 @@ def test_stripping_blanks_doc_comments_and_moves_no_line() -> None:
     assert "kept" in stripped.pieces[0].text
 
 
+def test_stripping_blanks_every_line_of_a_doc_comment() -> None:
+    data = b"package a\n\n// One says\n// what F does.\n//\n// And why.\nfunc F() {}\n"
+
+    stripped = cut_file("a.go", data, strip=True)
+
+    assert [piece.text for piece in stripped.pieces if piece.text.strip()] == ["func F() {}"]
+
+
 def test_stripping_blanks_docstrings_too() -> None:
     data = b'"""Module."""\n\n\ndef f():\n    """Does it."""\n    return 1\n'
 

@@ -306,22 +306,23 @@ class Cutter:
         """Return the first row of what stands directly above a child and belongs to it, and whether a comment
         is among it."""
         row, documented = children[index].start_point.row, False
+        reached = row  # the row above which the next one must end; a blanked comment moves it, but no row
         for at in range(index - 1, -1, -1):
             above = children[at]
             comment = above.type in self._grammar.comments
             if not comment and above.type not in self._grammar.attached:
                 break
-            if self._last_row(above) + 1 + self._gap(above, comment) < row:
+            if self._last_row(above) + 1 + self._gap(above, comment) < reached:
                 break
             # A comment behind code belongs to that code.
             if comment and at and self._last_row(children[at - 1]) == above.start_point.row:
                 break
+            reached = above.start_point.row
             if comment and self._strip and declared:
                 # Blanked, it is a comment no longer, and the declaration starts later.
                 self._blanks.append((above.start_byte, above.end_byte))
                 continue
-            documented = documented or comment
-            row = above.start_point.row
+            documented, row = documented or comment, reached
         return row, documented
 
     def _gap(self, node: Node, comment: bool) -> int:
