@@ -3,12 +3,20 @@
 import http.client
 import json
 import socket
+import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
+from codetrail_local.gateway import PATIENCE_SECONDS, Gateway, Invoke
+from codetrail_local.routes import read_template
+from codetrail_local.runtime import MAX_PAYLOAD_BYTES
+from codetrail_local.stack import ROOT
 from tests.support.local_stack import Toy
 
 EVENTS = Path(__file__).parents[2] / "events"
@@ -28,8 +36,21 @@ def event(toy: Toy, method: str, path: str, **request: Any) -> dict[str, Any]:
     return seen
 
 
-def raw(toy: Toy, request: bytes) -> bytes:
-    host, port = toy.stack.api.removeprefix("http://").split(":")
+@contextmanager
+def front(invoke: Invoke, *, patience: float = PATIENCE_SECONDS) -> Iterator[Gateway]:
+    """codetrail's own front, over *invoke* in place of its functions."""
+    gateway = Gateway(read_template(ROOT / "template.yaml"), invoke, port=0, patience=patience)
+    gateway.start()
+    yield gateway
+    gateway.stop()
+
+
+def no_function(function: str, event: object) -> object:
+    raise AssertionError(f"{function} was invoked")
+
+
+def raw(api: str, request: bytes) -> bytes:
+    host, port = api.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=10) as connection:
         connection.sendall(request)
         answer = b""
@@ -114,6 +135,46 @@ def test_a_method_that_a_path_does_not_have_is_a_405_that_says_which_it_has(toy:
     assert reply.headers["Allow"] == "GET, POST"
 
 
+@pytest.mark.parametrize("method", ["TRACE", "FOO", "get", "any", "CONNECT"])
+def test_a_method_that_nobody_has_is_a_405_in_our_own_shape(method: str) -> None:
+    request = f"{method} /api/repos HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+
+    with front(no_function) as gateway:
+        head, _, body = raw(gateway.url, request.encode()).partition(b"\r\n\r\n")
+
+    assert b" 405 " in head.split(b"\r\n")[0]
+    assert b"\r\nAllow: GET, POST\r\n" in head
+    assert json.loads(body)["error"] == "this address takes GET and POST only"
+
+
+def test_a_method_that_nobody_has_is_no_any_either(toy: Toy) -> None:
+    reply = toy.http.request("FOO", "/echo/1/parts/2")
+
+    assert reply.status_code == 405
+    assert reply.headers["Allow"] == "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "GET /api/repos HTTP/2.0",
+        "GET /api/repos HTTP/0.9",
+        "GET /api/repos",
+        "GET /api/repos HTTPS/1.1",
+        "GET /api/re pos HTTP/1.1",
+        "G(T /api/repos HTTP/1.1",
+        "HELLO",
+    ],
+)
+def test_a_line_that_is_no_request_is_a_400_in_our_own_shape(line: str) -> None:
+    with front(no_function) as gateway:
+        head, _, body = raw(gateway.url, f"{line}\r\nHost: localhost\r\n\r\n".encode()).partition(b"\r\n\r\n")
+
+    assert head.split(b"\r\n")[0] == b"HTTP/1.1 400 Bad Request"
+    assert json.loads(body).keys() == {"error", "request_id"}
+    assert json.loads(body)["error"] != "internal error"
+
+
 def test_a_function_answers_with_status_headers_and_body_of_its_own(toy: Toy) -> None:
     answer = {
         "statusCode": "418",
@@ -156,6 +217,32 @@ def test_a_function_that_raises_crashes_or_overruns_is_a_502_and_answers_the_nex
         assert toy.http.get("/echo").status_code == 200
 
 
+@pytest.mark.parametrize("letter", ["x", "ü"])
+def test_an_answer_of_six_megabytes_is_handed_on_and_one_byte_more_is_a_502(toy: Toy, letter: str) -> None:
+    frame = len(json.dumps({"statusCode": 200, "body": ""}))
+    room, size = MAX_PAYLOAD_BYTES - frame, len(letter.encode())
+
+    whole = toy.http.get("/echo", params={"size": room // size, "of": letter})
+    over = toy.http.get("/echo", params={"size": room // size + 1, "of": letter})
+
+    assert (whole.status_code, len(whole.content)) == (200, room // size * size)
+    assert (over.status_code, over.json()) == (502, {"message": "Internal server error"})
+    assert "ResponseSizeTooLarge" in (toy.stack.home.logs / "echo.log").read_text()
+
+
+def test_an_answer_that_takes_too_long_is_said_to_do_so_in_our_own_shape() -> None:
+    """The wait of 29 seconds is API Gateway's own; here it is made short, and nothing else is."""
+    done = threading.Event()
+
+    with front(lambda function, event: done.wait(), patience=0.1) as gateway:
+        late = httpx.get(f"{gateway.url}/api/repos", trust_env=False, timeout=30)
+        done.set()
+
+    assert (late.status_code, late.headers["Retry-After"]) == (503, "5")
+    assert late.json() == {"error": "the answer took too long; try again"}
+    assert PATIENCE_SECONDS == 29
+
+
 def test_a_body_over_six_megabytes_is_refused_unread(toy: Toy) -> None:
     reply = toy.http.post("/echo", content=b"x" * (6 * 1024 * 1024 + 1))
 
@@ -195,7 +282,7 @@ def test_a_body_in_chunks_arrives_whole(toy: Toy) -> None:
     ],
 )
 def test_a_request_that_contradicts_itself_is_refused_and_its_connection_closed(toy: Toy, head: str) -> None:
-    answer = raw(toy, f"{head}\r\nabc\r\n\r\n".encode())
+    answer = raw(toy.stack.api, f"{head}\r\nabc\r\n\r\n".encode())
 
     assert b" 400 " in answer.split(b"\r\n")[0]
     assert json.loads(answer.rpartition(b"\r\n\r\n")[2])["message"]

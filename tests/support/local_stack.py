@@ -115,6 +115,8 @@ def handler(event, context):
         raise ValueError("as asked")
     if "reply" in query:
         return json.loads(event["body"])
+    if "size" in query:
+        return {"statusCode": 200, "body": query.get("of", "x") * int(query["size"])}
     print("a handler that prints")
     sys.stdin.read()
     seen = {

@@ -1,8 +1,9 @@
 """HTTP on 127.0.0.1, turned into API Gateway's REST proxy events (payload 1.0) by template.yaml's routes.
 
 What API Gateway refuses by itself is refused here, in the words of the template's gateway responses: no such
-route, a body over 6 MB, an answer that takes over 29 s, an answer that is none. The API is served at `/` and,
-as on AWS, under its stage.
+route, a method that nobody has, a body over 6 MB, an answer that takes over 29 s, an answer that is none.
+(Over 6 MB an answer is none: the function's runtime says so.) The API is served at `/` and, as on AWS, under
+its stage.
 """
 
 import base64
@@ -15,6 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as Late
 from dataclasses import dataclass
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from logging import getLogger
 from threading import Thread
@@ -24,11 +26,14 @@ from urllib.parse import parse_qsl
 from codetrail_local.environment import InvocationFailed
 from codetrail_local.errors import LocalError, PortInUse
 from codetrail_local.routes import ACCOUNT, Match, Template, split
+from codetrail_local.runtime import MAX_PAYLOAD_BYTES
 
 HOST = "127.0.0.1"
-# Both are API Gateway's and Lambda's, not ours to choose.
+# API Gateway's, not ours to choose: how long it waits for an answer, and the methods that its ANY stands for.
 PATIENCE_SECONDS = 29
-MAX_BODY_BYTES = 6 * 1024 * 1024
+METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
+# What is no method in HTTP's grammar is no request.
+TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", re.ASCII)
 # A browser that was talked into believing that some name is this machine sends that name as the host, and the
 # page could read the answers, local repositories among them. Only our own names are served.
 LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
@@ -73,12 +78,21 @@ class _Refused(Exception):
 
 
 class Gateway:
-    """The API's front on a laptop."""
+    """The API's front on a laptop. `patience` is how many seconds an answer may take."""
 
-    def __init__(self, template: Template, invoke: Invoke, *, port: int, stage: str = "local") -> None:
+    def __init__(
+        self,
+        template: Template,
+        invoke: Invoke,
+        *,
+        port: int,
+        stage: str = "local",
+        patience: float = PATIENCE_SECONDS,
+    ) -> None:
         self.template = template
         self.stage = stage
         self._invoke = invoke
+        self._patience = patience
         self._executor = ThreadPoolExecutor(MAX_WAITING, thread_name_prefix="request")
         try:
             self._server = _Server((HOST, port), _Handler)
@@ -120,7 +134,7 @@ class Gateway:
             assert match.route is not None  # noqa: S101 - _match refuses those
             late = self._executor.submit(self._invoke, match.route.function, self._event(request, match))
             try:
-                result = late.result(PATIENCE_SECONDS)
+                result = late.result(self._patience)
             except Late:
                 raise _Refused("INTEGRATION_TIMEOUT", 504, "Endpoint request timed out") from None
             except InvocationFailed as error:
@@ -156,13 +170,14 @@ class Gateway:
         match = self.template.match(request.method, split(request.path))
         if match is None:
             raise _Refused("MISSING_AUTHENTICATION_TOKEN", 404, "no such route")
-        if match.route is None:
-            allowed = ", ".join(match.methods)
+        # ANY is no more than the methods that there are.
+        if match.route is None or request.method not in METHODS:
+            allowed = [method for method in match.methods if method != "ANY"] or METHODS
             raise _Refused(
                 "METHOD_NOT_ALLOWED",
                 405,
-                f"{request.method} is not served here; {allowed} is",
-                (("Allow", allowed),),
+                f"this address takes {' and '.join(allowed)} only",
+                (("Allow", ", ".join(allowed)),),
             )
         return match
 
@@ -321,6 +336,7 @@ class _Handler(BaseHTTPRequestHandler):
         request_id = str(uuid.uuid4())
         gateway = self.server.gateway
         try:
+            self._check_line()
             self._check_host()
             body = self._read_body()
         except _Refused as refused:
@@ -358,9 +374,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Refuse what http.server cannot even read, in our own shape."""
+        if code == HTTPStatus.NOT_IMPLEMENTED:  # it could read this, and only knows no such method
+            self.do_any()
+            return
         self.close_connection = True
         self.request_version = self.protocol_version  # or a line that it cannot read is answered as HTTP/0.9
-        refused = _Refused("BAD_REQUEST_PARAMETERS", code, message or "this is not HTTP")
+        # Whatever it cannot read is the caller's to change, a version of another HTTP included.
+        status = code if code < HTTPStatus.INTERNAL_SERVER_ERROR else HTTPStatus.BAD_REQUEST
+        refused = _Refused("BAD_REQUEST_PARAMETERS", status, message or "this is not HTTP")
         self._send(self.server.gateway.refusal(refused, str(uuid.uuid4())))
 
     def _headers(self) -> list[tuple[str, str]]:
@@ -373,6 +394,13 @@ class _Handler(BaseHTTPRequestHandler):
         ]
         ours = {name.lower() for name, _ in own}
         return [(name, value) for name, value in headers if name.lower() not in ours] + own
+
+    def _check_line(self) -> None:
+        if not self.request_version.startswith("HTTP/1."):  # an older one's answer would have no status
+            self.request_version = self.protocol_version
+            raise _Refused("BAD_REQUEST_PARAMETERS", 400, "this is not HTTP/1.1")
+        if not TOKEN.fullmatch(self.command):
+            raise _Refused("BAD_REQUEST_PARAMETERS", 400, "the request begins with no method")
 
     def _check_host(self) -> None:
         hosts = self.headers.get_all("Host", [])
@@ -391,7 +419,7 @@ class _Handler(BaseHTTPRequestHandler):
             return b""
         if len(set(lengths)) != 1 or not re.fullmatch(r"[0-9]{1,18}", lengths[0]):
             raise _Refused("BAD_REQUEST_BODY", 400, "Content-Length is not a number")
-        if int(lengths[0]) > MAX_BODY_BYTES:
+        if int(lengths[0]) > MAX_PAYLOAD_BYTES:
             raise _too_large()
         return self._read(int(lengths[0]))
 
@@ -403,11 +431,11 @@ class _Handler(BaseHTTPRequestHandler):
                 raise _Refused("BAD_REQUEST_BODY", 400, "a chunk has no size")
             if not int(size, 16):
                 break
-            if len(body) + int(size, 16) > MAX_BODY_BYTES:
+            if len(body) + int(size, 16) > MAX_PAYLOAD_BYTES:
                 raise _too_large()
             body += self._read(int(size, 16))
             self.rfile.readline(CHUNK_SIZE_LIMIT)
-        while self.rfile.readline(MAX_BODY_BYTES).strip():
+        while self.rfile.readline(MAX_PAYLOAD_BYTES).strip():
             pass  # trailers
         return bytes(body)
 

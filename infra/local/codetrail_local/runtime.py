@@ -21,6 +21,9 @@ import time
 import traceback
 from typing import IO, Any
 
+# What Lambda takes and gives at once.
+MAX_PAYLOAD_BYTES = 6 * 1024 * 1024
+
 
 class LambdaContext:
     """What Lambda hands a handler beside the event, as far as it means something here."""
@@ -60,13 +63,25 @@ def main() -> None:
         request = json.loads(inbox.get())
         context = LambdaContext(request["id"], request["arn"], request["seconds"])
         try:
-            reply = {"result": handler(request["event"], context)}
-            line = json.dumps(reply)
+            payload = _payload(handler(request["event"], context))
         except Exception as error:
             # The one place that stands for Lambda itself: whatever the handler raises is told to its caller.
             traceback.print_exc()
-            line = json.dumps({"error": _described(error)})
-        replies.write(line.encode() + b"\n")
+            _reply(replies, {"error": _described(error)})
+        else:
+            replies.write(b'{"result": ' + payload + b"}\n")
+
+
+class ResponseSizeTooLarge(Exception):
+    """The handler answered more than Lambda hands on."""
+
+
+def _payload(result: object) -> bytes:
+    # Lambda counts the bytes of UTF-8. A lone surrogate is the caller's affair, as any other character.
+    payload = json.dumps(result, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    if len(payload) > MAX_PAYLOAD_BYTES:
+        raise ResponseSizeTooLarge(f"the response has {len(payload)} bytes; {MAX_PAYLOAD_BYTES} are the most")
+    return payload
 
 
 def _take_channels() -> tuple[IO[bytes], IO[bytes]]:
