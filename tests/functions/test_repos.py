@@ -221,6 +221,21 @@ def test_a_repository_is_looked_up_by_its_remote(call, published):
     assert count(remote="https://github.com/google/other") == 0
 
 
+def test_a_repository_is_shown_by_the_ref_that_was_asked_for(call, published, connection):
+    for ref in ("HEAD", "main", "refs/heads/main"):
+        connection.execute(
+            "insert into refs (remote_key, ref, repo_id, job_order, attempt) values (%s, %s, %s, 1, 1)",
+            (REMOTE, ref, REPO),
+        )
+
+    asked = {ref: call(event("repos.list", query={"remote": REMOTE, "ref": ref})) for ref in ("HEAD", "main")}
+
+    assert {ref: [repo["ref"] for repo in answer.json["repos"]] for ref, answer in asked.items()} == {
+        "HEAD": ["HEAD"],
+        "main": ["main"],
+    }
+
+
 def test_a_remote_that_could_not_be_submitted_cannot_be_looked_up(call):
     answer = call(event("repos.list", query={"remote": "https://evil.example/a/b"}))
 

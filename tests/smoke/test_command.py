@@ -210,6 +210,18 @@ def test_a_new_commit_is_asked_and_a_dirty_tree_is_said(up, tmp_path):
     assert "note:" not in err
 
 
+def test_a_second_ref_of_the_same_commit_is_called_by_its_own_name(up, tmp_path):
+    folder = repository(tmp_path / "r", {"a.md": "# Apples\n\nApples are red.\n"})
+    git(folder, "tag", "v1")
+    assert up.run("index", str(folder), "--ref", "main")[0] == 0
+
+    _, indexed, _ = up.run("index", str(folder), "--ref", "v1")
+    _, answer, _ = up.run("ask", str(folder), "which colour are apples", "--ref", "v1")
+
+    assert "(v1) is indexed" in " ".join(indexed.split())
+    assert "v1 was looked up for this answer" in " ".join(answer.split())
+
+
 @pytest.mark.parametrize(
     ("remote", "extra", "exit_code", "sentence"),
     [

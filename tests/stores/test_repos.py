@@ -1,6 +1,6 @@
 """Published revisions, as readers see them in Postgres."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
@@ -8,6 +8,7 @@ import pytest
 from codetrail.adapters.embedder.fake import FakeEmbedder
 from codetrail.adapters.postgres.connection import Database
 from codetrail.adapters.postgres.repos import PostgresRepoStore
+from codetrail.domain.answer import staleness_note
 from codetrail.domain.repo import Revision
 from codetrail.errors import NotFound
 from tests.support.database import counted
@@ -103,6 +104,39 @@ def test_a_ref_lists_what_it_names_now(repos, connection):
     assert ids(repos.list(remote=UUID, ref="master", after=None, limit=10)) == [one.repo_id]
     assert repos.list(remote=UUID, ref="Master", after=None, limit=10) == []
     assert repos.list(remote=UUID, ref="HEAD", after=None, limit=10) == []
+
+
+def test_a_commit_that_several_refs_name_is_shown_by_the_one_that_was_asked_for(repos, connection):
+    one = publish(connection, UUID, "HEAD")
+    for ref in ("main", "refs/tags/v1"):
+        connection.execute(
+            "insert into refs (remote_key, ref, repo_id, job_order, attempt) values (%s, %s, %s, 2, 1)",
+            (UUID, ref, one.repo_id),
+        )
+
+    for ref in ("HEAD", "main", "refs/tags/v1"):
+        (found,) = repos.list(remote=UUID, ref=ref, after=None, limit=10)
+        assert (found.repo_id, found.ref) == (one.repo_id, ref)
+        assert staleness_note(found, datetime.now(UTC)).endswith(f"whether {ref} has moved since.")
+    assert repos.current(one.repo_id).ref == "HEAD"
+
+
+def test_a_ref_that_stayed_is_not_said_to_have_moved_with_the_first_one(repos, connection):
+    old = publish(connection, UUID, "HEAD", minutes_ago=5)
+    connection.execute(
+        "insert into refs (remote_key, ref, repo_id, job_order, attempt) values (%s, 'v1', %s, 1, 1)",
+        (UUID, old.repo_id),
+    )
+    other = publish(connection, "https://github.com/google/other", "HEAD")
+    connection.execute("update repos set commit = %s where repo_id = %s", ("f" * 40, other.repo_id))
+    connection.execute(
+        "update refs set repo_id = %s where remote_key = %s and ref = 'HEAD'", (other.repo_id, UUID)
+    )
+
+    (stayed,) = repos.list(remote=UUID, ref="v1", after=None, limit=10)
+
+    assert (stayed.repo_id, stayed.newer_commit) == (old.repo_id, None)
+    assert repos.current(old.repo_id).newer_commit == "f" * 40
 
 
 def test_the_clock_of_the_last_use_is_wound_at_most_once_a_minute(repos, connection):

@@ -45,7 +45,7 @@ def index(terminal: Terminal, place: Place, target: Target, *, as_json: bool) ->
         done = indexing.index(session.client, remote.url, target.ref, watcher, lasting=session.lasting)
         repo = None if as_json else read(Repo, session.client.repo(done.repo_id))
         watcher.done()
-        _show(terminal, done.body if repo is None else render.indexed(repo, terminal.style))
+        _show(terminal, done.body if repo is None else render.indexed(repo, target.ref, terminal.style))
     return ANSWERED
 
 
@@ -61,7 +61,7 @@ def ask(
         reply = read(Answer, body)
         watcher.done()
         _caution(terminal, caution)
-        looked_up = not target.as_indexed and not caution
+        looked_up = "" if target.as_indexed or caution else target.ref
         _show(terminal, body if as_json else render.answer(reply, terminal.style, looked_up=looked_up))
         if reply.refused:
             return REFUSED

@@ -39,8 +39,9 @@ _REASONS = {
 NO_FLOOR = -1.0
 
 
-def answer(reply: Answer, style: Style, *, looked_up: bool = False) -> str:
-    """An answer with its citations, or a refusal with what was searched. *looked_up*: so was the ref, now."""
+def answer(reply: Answer, style: Style, *, looked_up: str = "") -> str:
+    """An answer with its citations, or a refusal with what was searched. *looked_up* is the ref that was
+    resolved for this very question, if one was."""
     return _refusal(reply, style) if reply.refused else _answered(reply, style, looked_up=looked_up)
 
 
@@ -78,9 +79,9 @@ def clone_hint(remote: str) -> str:
     return f"git clone {quote(visible_line(remote))} && cd {quote(name)}"
 
 
-def indexed(repo: Repo, style: Style) -> str:
-    """What of a repository is in the index."""
-    name = f"{visible_line(repo.remote)} ({visible_line(repo.ref)})"
+def indexed(repo: Repo, ref: str, style: Style) -> str:
+    """What of a repository is in the index; *ref* is what it was indexed by just now."""
+    name = f"{visible_line(repo.remote)} ({visible_line(ref)})"
     head = f"{name} is indexed at commit {visible_line(repo.commit)}."
     counts = []
     if repo.spans is not None:
@@ -123,14 +124,14 @@ def jobs(listed: Sequence[Job]) -> str:
     return "\n".join(lines)
 
 
-def _answered(reply: Answer, style: Style, *, looked_up: bool) -> str:
+def _answered(reply: Answer, style: Style, *, looked_up: str) -> str:
     headings = {f"[{entry.marker}] {entry.citation.path}:" for entry in reply.citations}
     lines = []
     for line in visible(reply.answer).rstrip("\n").split("\n"):
         heading = any(line.startswith(visible_line(start)) for start in headings)
         lines.append(style.bold(line) if heading else line)
     cited = [entry.citation for entry in reply.citations]
-    notes = _looked_up(cited) if looked_up else _staleness(cited)
+    notes = _looked_up(looked_up, cited) if looked_up else _staleness(cited)
     if reply.floor is not None and reply.floor.applicable and reply.floor.value <= NO_FLOOR:
         best = "" if reply.top_score is None else f"The best match has a cosine of {reply.top_score:.2f}. "
         notes.append(f"{best}No floor is set (ANSWER_SCORE_FLOOR), so a poor match is answered as well.")
@@ -212,12 +213,12 @@ def _name(kind: str, symbol: str) -> str:
     return f" ({words})" if words else ""
 
 
-def _looked_up(cited: Iterable[Citation]) -> list[str]:
-    """What the API cannot say of an answer alone: its ref was resolved for this very question."""
-    known = dict.fromkeys((visible_line(one.ref), visible_line(one.commit[:7])) for one in cited)
+def _looked_up(ref: str, cited: Iterable[Citation]) -> list[str]:
+    """What the API cannot say of an answer: it knows the commit, and not by which of its refs we came."""
+    known = dict.fromkeys(visible_line(one.commit[:7]) for one in cited)
     return [
-        f"Correct at commit {commit}: {ref} was looked up for this answer and names it."
-        for ref, commit in known
+        f"Correct at commit {commit}: {visible_line(ref)} was looked up for this answer and names it."
+        for commit in known
     ]
 
 

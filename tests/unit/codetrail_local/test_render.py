@@ -209,7 +209,7 @@ def test_nothing_of_a_repository_steers_the_terminal():
         render.answer(answered(cited, text=f"[1] {evil}:22-31\n{evil}\r{evil}"), PLAIN),
         render.answer(Answer(refused=True, reason=evil, detail=evil), PLAIN),
         render.hits(Hits(mode=evil, hits=[hit]), PLAIN),
-        render.indexed(repo, PLAIN),
+        render.indexed(repo, evil, PLAIN),
         render.repos([repo], datetime.now(UTC)),
         render.jobs([job]),
     ]
@@ -220,9 +220,9 @@ def test_nothing_of_a_repository_steers_the_terminal():
 
 
 def test_a_ref_that_was_looked_up_for_the_answer_is_not_called_unchecked():
-    text = render.answer(answered(marked()), Style(), looked_up=True)
+    text = render.answer(answered(marked()), Style(), looked_up="v1.6.0")
 
-    assert f"Correct at commit {COMMIT[:7]}: HEAD was looked up for this answer and names it." in text
+    assert f"Correct at commit {COMMIT[:7]}: v1.6.0 was looked up for this answer and names it." in text
     assert "has not checked" not in text
 
 

@@ -58,7 +58,8 @@ def list_repos(
     after: tuple[datetime, str] | None = None,
 ) -> list[Revision]:
     """Return published repositories, newest first. With *remote*, only its own; with *ref* as well, what that
-    ref named when it was last indexed here. Raises NotAdmitted for a remote or ref that could not be."""
+    ref named when it was last indexed here, whichever ref brought it here first. Raises NotAdmitted for a
+    remote or ref that could not be."""
     return repos.list(
         remote=admit(remote, hosts, local) if remote is not None else None,
         ref=admit_ref(ref) if ref is not None else None,

@@ -12,16 +12,18 @@ from codetrail.domain.repo import CorpusStats, Coverage, Revision
 from codetrail.domain.span import Span
 from codetrail.errors import NotFound
 
-# A reader sees the commit that the same ref names by now, when that is another one and published too.
+# Several refs may lead to one commit: the one that was asked for is shown, and else the first submission's. A
+# reader sees the commit that this ref names by now, when that is another one and published too.
 REVISION: LiteralString = """
-    select revisions.revision, repos.repo_id, repos.remote, repos.ref, repos.commit, revisions.fingerprint,
-           revisions.model, revisions.dimension, repos.indexed_at, repos.last_used_at, revisions.files,
-           revisions.files_with_spans, revisions.spans, revisions.average_length, revisions.coverage,
+    select revisions.revision, repos.repo_id, repos.remote, coalesce(%(ref)s, repos.ref) as ref, repos.commit,
+           revisions.fingerprint, revisions.model, revisions.dimension, repos.indexed_at, repos.last_used_at,
+           revisions.files, revisions.files_with_spans, revisions.spans, revisions.average_length,
+           revisions.coverage,
            newer.commit as newer_commit,
            case when newer.commit is not null then named.indexed_at end as newer_indexed_at
     from repos
     join revisions on revisions.revision = repos.current_revision
-    left join refs named on named.remote_key = repos.remote_key and named.ref = repos.ref
+    left join refs named on named.remote_key = repos.remote_key and named.ref = coalesce(%(ref)s, repos.ref)
     left join repos newer on newer.repo_id = named.repo_id and newer.repo_id <> repos.repo_id
               and newer.current_revision is not null
 """
@@ -49,7 +51,7 @@ class PostgresRepoStore:
         """Raises NotFound."""
         with self._database.session() as connection:
             cursor = connection.cursor(row_factory=kwargs_row(_revision))
-            revision = cursor.execute(self.CURRENT, {"repo_id": repo_id}).fetchone()
+            revision = cursor.execute(self.CURRENT, {"repo_id": repo_id, "ref": None}).fetchone()
         if revision is None:
             raise NotFound("no such repository")
         return revision
@@ -83,7 +85,8 @@ class PostgresRepoStore:
     def list(
         self, *, remote: str | None, ref: str | None, after: tuple[datetime, str] | None, limit: int
     ) -> list[Revision]:
-        """Newest first by (indexed_at, repo_id), after a place; with a ref, only what it names now."""
+        """Newest first by (indexed_at, repo_id), after a place; with a ref, only what it names now, shown as
+        that ref's."""
         indexed_at, repo_id = after or (None, None)
         values = {
             "remote_key": remote_key(remote) if remote is not None else None, "ref": ref,
