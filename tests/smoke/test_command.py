@@ -304,6 +304,18 @@ def test_without_up_a_command_starts_what_it_needs_and_stops_it_again(alone, pro
     assert alone.run("status")[1].startswith("codetrail is not running.")
 
 
+@pytest.mark.parametrize("command", [("ask", QUESTION), ("search", QUESTION), ("index",)])
+def test_folders_that_are_not_in_the_commit_are_a_mistake_and_no_refusal(alone, project, command):
+    name, *words = command
+    commit = git(project, "rev-parse", "HEAD")[:7]
+
+    code, out, err = alone.run(name, str(project), *words, "--only", "scr,dosc", "--quiet")
+
+    assert (code, out) == (2, "")
+    assert f"nothing in commit {commit} of file://" in err
+    assert "lies under scr or dosc" in err
+
+
 def test_ctrl_c_stops_what_was_started_and_keeps_the_job(alone, project):
     process = alone.start("ask", str(project), QUESTION)
     assert process.stderr is not None

@@ -43,6 +43,7 @@ def index(terminal: Terminal, place: Place, target: Target, *, as_json: bool) ->
     remote = _remote(terminal, target)
     with _asking(terminal, place, target) as (session, watcher):
         done = indexing.index(session.client, remote.url, target.ref, watcher, lasting=session.lasting)
+        _check_only(session, done.repo_id, target)
         repo = None if as_json else read(Repo, session.client.repo(done.repo_id))
         watcher.done()
         _show(terminal, done.body if repo is None else render.indexed(repo, target.ref, terminal.style))
@@ -177,7 +178,9 @@ def _ready(session: Session, remote: Remote, target: Target, watcher: Watcher) -
             )
         return found.id, ""
     try:
-        return indexing.index(client, remote.url, target.ref, watcher, lasting=session.lasting).repo_id, ""
+        repo_id = indexing.index(client, remote.url, target.ref, watcher, lasting=session.lasting).repo_id
+        _check_only(session, repo_id, target)
+        return repo_id, ""
     except JobFailed as failed:
         found = indexing.published(client, remote.url, target.ref) if failed.passing else None
         if found is None:
@@ -191,6 +194,18 @@ def _ready(session: Session, remote: Remote, target: Target, watcher: Watcher) -
         return (
             found.id,
             "note: this key may not have anything indexed; the answer is from what was indexed before.",
+        )
+
+
+def _check_only(session: Session, repo_id: str, target: Target) -> None:
+    """Raise Misused where --only left nothing: an answer would be refused as though the files had none."""
+    if not target.only:
+        return
+    repo = read(Repo, session.client.repo(repo_id))
+    if repo.coverage is not None and repo.files == repo.coverage.reasons.get("out_of_scope", 0):
+        raise Misused(
+            f"nothing in commit {visible_line(repo.commit[:7])} of {visible_line(repo.remote)} lies under"
+            f" {visible_line(' or '.join(target.only))}: look at --only"
         )
 
 
