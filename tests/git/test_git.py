@@ -179,14 +179,17 @@ def test_as_many_refs_as_the_ceiling_are_read(git, tmp_path):
 # Which folders are repositories
 
 
-def test_a_folder_that_is_not_there_is_not_found(git, tmp_path):
-    assert failure(git.resolve, f"file://{tmp_path}/nothing", "HEAD") == (FailureReason.NOT_FOUND, False)
+@pytest.mark.parametrize("name", ["nothing", "a-file", "a-file/below", "long" * 100])
+def test_a_folder_that_is_not_there_is_said_to_be_missing(git, tmp_path, name):
+    (tmp_path / "a-file").write_text("not a folder")
+
+    assert failure(git.resolve, f"file://{tmp_path}/{name}", "HEAD") == (FailureReason.NO_FOLDER, False)
 
 
-def test_a_folder_that_is_no_repository_is_not_found(git, tmp_path):
+def test_a_folder_that_is_no_repository_is_said_to_be_none(git, tmp_path):
     (tmp_path / "plain").mkdir()
 
-    assert failure(git.resolve, f"file://{tmp_path}/plain", "HEAD") == (FailureReason.NOT_FOUND, False)
+    assert failure(git.resolve, f"file://{tmp_path}/plain", "HEAD") == (FailureReason.NO_REPOSITORY, False)
 
 
 def test_a_clone_with_a_work_tree_can_be_indexed(git, repo, tmp_path):
@@ -198,11 +201,11 @@ def test_a_clone_with_a_work_tree_can_be_indexed(git, repo, tmp_path):
         assert paths_of(git, f"file://{remote}") == [b"a", b"sub/b"]
 
 
-def test_a_folder_inside_a_clone_is_not_found(git, repo, tmp_path):
+def test_a_folder_inside_a_clone_is_said_to_be_no_repository(git, repo, tmp_path):
     repo.branch("main", repo.commit({b"sub/b": b"b\n"}))
     by_git(tmp_path, "clone", "--quiet", str(repo.path), "work")
 
-    assert failure(git.resolve, f"file://{tmp_path}/work/sub", "HEAD") == (FailureReason.NOT_FOUND, False)
+    assert failure(git.resolve, f"file://{tmp_path}/work/sub", "HEAD") == (FailureReason.NO_REPOSITORY, False)
 
 
 def test_a_linked_work_tree_can_be_indexed(git, repo, tmp_path):

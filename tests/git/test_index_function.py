@@ -215,7 +215,7 @@ def test_a_repository_that_is_not_there_fails_for_its_reason_and_the_message_is_
     assert deployed.send(remote=f"file://{tmp_path}/nothing") == {"batchItemFailures": []}
 
     last = deployed.reported()[-1]
-    assert (last["kind"], last["reason"], last["stage"]) == ("failed", "not_found", "resolve")
+    assert (last["kind"], last["reason"], last["stage"]) == ("failed", "no_such_folder", "resolve")
 
 
 def test_an_empty_repository_says_so(deployed: Deployed, tmp_path: Path):

@@ -98,7 +98,7 @@ def test_a_repository_that_is_gone_leaves_the_citation_unchecked(odd, git, tmp_p
     [verdict] = verify([claim], git.fetch)
 
     assert verdict.outcome is Outcome.UNCHECKED
-    assert verdict.detail.startswith("There is no public repository at this address")
+    assert verdict.detail.startswith("There is no such folder")
 
 
 def test_another_digest_is_noticed_on_every_odd_file(odd, git):

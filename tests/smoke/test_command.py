@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import pytest
 
 from codetrail_local.home import Home
@@ -233,7 +234,7 @@ def test_a_second_ref_of_the_same_commit_is_called_by_its_own_name(up, tmp_path)
         ("PROJECT", ("--ref", "v9"), 1, "no branch or tag of this name"),
         ("PROJECT", ("--ref", "a..b"), 2, "ref must be a plain git ref name"),
         ("EMPTY", (), 1, "The repository is empty"),
-        ("BROKEN", (), 1, "There is no public repository at this address"),
+        ("BROKEN", (), 1, "This folder is not a git repository"),
         ("PROJECT", ("?!",), 2, "holds no letter and no digit"),
     ],
 )
@@ -248,6 +249,29 @@ def test_each_mistake_of_a_newcomer_has_its_own_sentence(
 
     assert (code, out) == (exit_code, "")
     assert sentence in err
+
+
+@pytest.mark.parametrize(
+    ("name", "reason", "sentence"),
+    [
+        ("nothing", "no_such_folder", "There is no such folder on the machine that codetrail runs on"),
+        ("plain", "not_a_repository", "This folder is not a git repository"),
+    ],
+)
+def test_a_path_that_the_api_is_given_and_is_no_repository_has_a_sentence_of_its_own(
+    up, tmp_path, name, reason, sentence
+):
+    (tmp_path / "plain").mkdir()
+    running = Home(up.home).running()
+    assert running is not None
+    with httpx.Client(base_url=running.api, trust_env=False, timeout=SECONDS) as api:
+        job = api.post("/api/repos", json={"remote": str(tmp_path / name)}).json()["id"]
+        until(lambda: api.get(f"/api/jobs/{job}").json()["status"] == "failed", seconds=SECONDS)
+
+        error = api.get(f"/api/jobs/{job}").json()["error"]
+
+    assert error["reason"] == reason
+    assert error["sentence"].startswith(sentence)
 
 
 def test_what_is_indexed_can_be_listed_looked_at_and_deleted(up, tmp_path):

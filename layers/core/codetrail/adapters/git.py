@@ -247,6 +247,8 @@ class GitProgram:
         settings = ["-c", f"protocol.{address.scheme}.allow=always"]
         path = local_path(remote)
         if path is not None:
+            if not os.path.isdir(path):  # noqa: PTH112 - a Path raises for a name that is too long
+                raise IndexingFailed(FailureReason.NO_FOLDER)
             # Not `-c`: git takes that away from the process that serves a local repository.
             environment["GIT_CONFIG_GLOBAL"] = str(_local_config(folder / "config", Path(path)))
             return settings, environment
@@ -742,7 +744,7 @@ _REASONS: tuple[tuple[str, FailureReason, bool], ...] = (
     (r"The requested URL returned error: (401|403|404|410|451)\b", FailureReason.NOT_FOUND, False),
     (r"could not read (Username|Password)|Authentication failed", FailureReason.NOT_FOUND, False),
     (r"^fatal: repository '.*' not found", FailureReason.NOT_FOUND, False),
-    (r"does not appear to be a git repository", FailureReason.NOT_FOUND, False),
+    (r"does not appear to be a git repository", FailureReason.NO_REPOSITORY, False),
     # Gone between the look-up and the fetch: the next look-up finds what is there now.
     (r"not our ref|unadvertised object|couldn't find remote ref", FailureReason.REF_NOT_FOUND, True),
     (r"did not send all necessary objects|did not receive expected object", FailureReason.INCOMPLETE, False),

@@ -36,6 +36,8 @@ class FailureReason(StrEnum):
     """Why a job failed: a closed set, so that it can be a metric's label."""
 
     NOT_FOUND = "not_found"
+    NO_FOLDER = "no_such_folder"  # this one and the next of a path on this machine alone
+    NO_REPOSITORY = "not_a_repository"
     MOVED = "moved"
     REF_NOT_FOUND = "ref_not_found"
     REF_AMBIGUOUS = "ref_ambiguous"
@@ -54,6 +56,13 @@ class FailureReason(StrEnum):
 SENTENCES: dict[FailureReason, str] = {
     FailureReason.NOT_FOUND: (
         "There is no public repository at this address: check the spelling, and that it is not private."
+    ),
+    FailureReason.NO_FOLDER: (
+        "There is no such folder on the machine that codetrail runs on: check the path, and that codetrail may"
+        " read it."
+    ),
+    FailureReason.NO_REPOSITORY: (
+        "This folder is not a git repository: give the one that holds .git, or git init and commit there."
     ),
     FailureReason.MOVED: (
         "The host answered with a redirect: the repository was renamed or moved. Submit its new address."
