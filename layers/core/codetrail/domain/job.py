@@ -58,8 +58,8 @@ SENTENCES: dict[FailureReason, str] = {
         "There is no public repository at this address: check the spelling, and that it is not private."
     ),
     FailureReason.NO_FOLDER: (
-        "There is no such folder on the machine that codetrail runs on: check the path, and that codetrail may"
-        " read it."
+        "There is no such folder on the machine that codetrail runs on: check the path, and that it may be"
+        " read."
     ),
     FailureReason.NO_REPOSITORY: (
         "This folder is not a git repository: give the one that holds .git, or git init and commit there."

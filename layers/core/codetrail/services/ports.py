@@ -96,7 +96,8 @@ class RepoStore(Protocol):
     def list(
         self, *, remote: str | None, ref: str | None, after: tuple[datetime, str] | None, limit: int
     ) -> list[Revision]:
-        """Newest first by (indexed_at, repo_id), after the given place."""
+        """Newest first by (indexed_at, repo_id), after the given place; with a ref, only what it names now,
+        shown as that ref's."""
 
     def span(self, revision: Revision, span_id: str) -> Span:
         """Raises NotFound."""
