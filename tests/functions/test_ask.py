@@ -19,13 +19,16 @@ def test_an_answer_quotes_spans_and_cites_each(call, published):
     assert answer.status == 200
     given = answer.json
     assert given.keys() == {
-        "repo_id", "refused", "answered_by", "answer", "citations", "dropped", "mode", "top_score", "floor",
+        "repo_id", "refused", "answered_by", "answer", "citations", "dropped", "unmatched_words",
+        "searched", "mode", "top_score", "floor",
     }  # fmt: skip
     assert (given["refused"], given["answered_by"], given["mode"]) == (False, "extractive", "hybrid")
     assert given["answer"].startswith("[1] uuid.go:1-3 (NewV7)\nfunc NewV7()")
     first = given["citations"][0]
     assert (first["marker"], first["kind"], first["symbol"]) == (1, "func", "NewV7")
     assert first["citation"]["path"] == "uuid.go"
+    assert (first["copies"], first["copy_places"]) == (0, [])
+    assert given["searched"] == {"files": 2, "spans": 4}
     assert given["floor"].keys() == {"value", "calibrated", "applicable", "quantity"}
 
 
@@ -44,12 +47,14 @@ def test_nothing_found_is_a_refusal_that_says_what_was_searched(call, published,
     assert answer.status == 200
     refused = answer.json
     assert refused.keys() == {
-        "repo_id", "refused", "answered_by", "reason", "detail", "coverage", "mode", "top_score", "floor",
+        "repo_id", "refused", "answered_by", "reason", "detail", "searched", "coverage", "nearest", "mode",
+        "top_score", "floor",
     }  # fmt: skip
     assert (refused["refused"], refused["reason"], refused["top_score"]) == (True, "no_spans", None)
     assert refused["detail"] == "Nothing in this repository's index matched the question."
     assert refused["floor"]["applicable"] is False
     assert refused["coverage"]["reasons"] == {}
+    assert (refused["searched"], refused["nearest"]) == ({"files": 2, "spans": 4}, [])
 
 
 def test_a_best_match_under_the_floor_is_a_refusal_that_names_the_floor(call, published, setting):
@@ -61,6 +66,58 @@ def test_a_best_match_under_the_floor_is_a_refusal_that_names_the_floor(call, pu
     assert "0.99" in refused["detail"]
     assert "no evaluation has chosen this number" in refused["detail"]
     assert (refused["floor"]["value"], refused["floor"]["calibrated"]) == (0.99, False)
+
+
+def test_a_refusal_tells_what_came_near_and_quotes_nothing_of_it(call, published, setting):
+    setting("ANSWER_SCORE_FLOOR", "0.99")
+
+    refused = call(ask())
+
+    nearest = refused.json["nearest"]
+    assert (len(nearest), nearest[0]["symbol"]) == (3, "NewV7")
+    assert nearest[0].keys() == {
+        "span_id", "path", "start_line", "end_line", "kind", "symbol", "score", "vector_score",
+    }  # fmt: skip
+    assert nearest[0]["vector_score"] == refused.json["top_score"]
+    assert "makeV7" not in refused.text
+
+
+def test_words_that_no_cited_span_says_are_told_as_they_are_written(call, published):
+    assert call(ask(q="how is a NewV7 PARSED in Zanzibar")).json["unmatched_words"] == ["Zanzibar"]
+    assert call(ask(q="NewV7")).json["unmatched_words"] == []
+
+
+def test_a_question_may_be_about_a_part_of_the_repository(call, published):
+    given = call(ask(path="docs/**")).json
+
+    assert [one["citation"]["path"] for one in given["citations"]] == ["docs/dïr ñ.md"]
+    assert given["searched"] == {"files": 1, "spans": 1}
+
+
+@pytest.mark.parametrize(
+    ("only", "named"),
+    [
+        ({"path": "src/"}, "path src/**"),
+        ({"path": "docs/*", "kind": "func", "language": "go"}, "path docs/*, language go, kind func"),
+        ({"language": "python", "exclude_tests": True}, "language python, without tests"),
+    ],
+)
+def test_a_filter_that_leaves_nothing_is_named_in_the_refusal(call, published, only, named):
+    refused = call(ask(**only)).json
+
+    assert (refused["reason"], refused["searched"]) == ("no_spans", {"files": 0, "spans": 0})
+    assert refused["detail"] == f"The filter leaves nothing of this repository's index to search: {named}."
+
+
+def test_what_a_filter_leaves_may_match_nothing(call, published, setting):
+    setting("RETRIEVAL_MODE", "lexical")
+
+    refused = call(ask(q="Parse", path="docs/**")).json
+
+    assert refused["detail"] == (
+        "Nothing that the filter leaves of this repository's index matched: path docs/**."
+    )
+    assert refused["searched"] == {"files": 1, "spans": 1}
 
 
 def test_the_extractive_answerer_may_be_named(call, published):

@@ -14,6 +14,20 @@ POSTS = {
     "search": {"q": "NewV7"},
     "ask": {"q": "NewV7"},
 }
+# a field of search and of ask, and a value that it does not take
+FILTERS: list[tuple[str, object]] = [
+    ("path", ""), ("path", " "), ("path", "/"), ("path", "./"), ("path", "x" * 201), ("path", "é" * 101),
+    ("path", None), ("path", 1), ("path", ["src/**"]), ("path", {"glob": "src"}), ("path", "a\x00b"),
+    ("language", "Go"), ("language", "golang"), ("language", ""), ("language", None), ("language", ["go"]),
+    ("language", "go' or '1'='1"), ("kind", "function"), ("kind", "FUNC"), ("kind", ""), ("kind", None),
+    ("kind", 1), ("kind", {}), ("exclude_tests", "true"), ("exclude_tests", 1), ("exclude_tests", None),
+    ("exclude_tests", []),
+]  # fmt: skip
+GLOBS = [
+    "*" * 200, "?*" * 100, "**/" * 66, "a*" * 100, "(a+)+$", "[[:alpha:]", "[z-a]", "{1,999999}", "\\", "\\1",
+    "(?=x)", "***:x", "***=x", "(?i)", "%", "_", "'; drop table spans; --", "%(path)s", "\u202e", "🦀", "..",
+    "../../etc/passwd", "a" * 200, "é" * 100, "x\ny",
+]  # fmt: skip
 
 DEEP = 15_000
 # as it is sent, and the status of every POST route
@@ -194,8 +208,34 @@ def test_hostile_questions_get_their_status(call, published, setting, name, mode
     got = [(q, call(event(name, body={"q": q}, repo=REPO))) for q, _ in QUESTIONS]
 
     assert [(q, answer.status) for q, answer in got] == QUESTIONS
-    # What was asked stands in no answer: not in a refusal, and not in a response.
-    assert not [q for q, answer in got if len(q) > 5 and json.dumps(q)[1:-1] in answer.text]
+    # What was asked stands in no answer: not in a refusal, and not in a response, but for the words that an
+    # answer has to own that it does not speak of.
+    told = [(q, json.dumps(answer.json | {"unmatched_words": []}, ensure_ascii=False)) for q, answer in got]
+    assert not [q for q, text in told if len(q) > 5 and json.dumps(q, ensure_ascii=False)[1:-1] in text]
+
+
+@pytest.mark.parametrize("name", ["search", "ask"])
+def test_hostile_filters_are_refused_by_name(call, published, name):
+    got = [
+        (field, value, call(event(name, body={"q": "NewV7", field: value}, repo=REPO)))
+        for field, value in FILTERS
+    ]
+
+    assert {answer.status for *_, answer in got} == {400}
+    assert not [
+        (field, value, answer.json)
+        for field, value, answer in got
+        if not answer.json["error"].startswith((f"{field}: ", f"{field} must", "the body holds a NUL"))
+    ]
+
+
+@pytest.mark.parametrize("name", ["search", "ask"])
+def test_hostile_globs_are_paths_that_there_are_not(call, published, name):
+    got = [(glob, call(event(name, body={"q": "NewV7", "path": glob}, repo=REPO))) for glob in GLOBS]
+
+    assert {answer.status for _, answer in got} == {200}
+    matching = {"*" * 200, "**/" * 66}
+    assert {glob for glob, answer in got if answer.json["searched"]["spans"]} == matching
 
 
 def test_there_are_enough_of_them():

@@ -245,7 +245,7 @@ def test_a_remote_that_could_not_be_submitted_cannot_be_looked_up(call):
 def test_one_repository_tells_its_counts_its_coverage_and_its_age(call, published):
     repo = call(event("repos.get", repo=REPO)).json
 
-    assert (repo["files"], repo["spans"], repo["files_with_spans"]) == (1, 4, 0)
+    assert (repo["files"], repo["spans"], repo["files_with_spans"]) == (1, 4, 2)
     assert repo["coverage"].keys() == {
         "indexed",
         "degraded",

@@ -1,12 +1,15 @@
 """Events of POST …/search in, responses out."""
 
+import json
+
 import pytest
 
 from codetrail import wiring
 from codetrail.adapters.embedder.fake import FakeEmbedder
 from codetrail.domain.repo import repo_id
+from tests.functions.conftest import EMBEDDER
 from tests.support.events import event
-from tests.support.revisions import COMMIT
+from tests.support.revisions import COMMIT, contents, span, write
 
 REPO = repo_id("https://github.com/google/uuid", COMMIT)
 
@@ -20,12 +23,12 @@ def test_hits_come_best_first_each_with_its_ranks_and_its_citation(call, publish
 
     assert answer.status == 200
     found = answer.json
-    assert found.keys() == {"repo_id", "mode", "top_score", "count", "hits"}
+    assert found.keys() == {"repo_id", "mode", "top_score", "searched", "count", "hits"}
     assert (found["repo_id"], found["mode"], found["count"]) == (REPO, "hybrid", 4)
     best = found["hits"][0]
     assert best.keys() == {
         "span_id", "path", "kind", "symbol", "start_line", "end_line", "text", "truncated", "score",
-        "vector_score", "vector_rank", "lexical_rank", "citation",
+        "vector_score", "vector_rank", "lexical_rank", "citation", "copies", "copy_places",
     }  # fmt: skip
     assert best["symbol"] == "NewV7"
     assert found["top_score"] == max(hit["vector_score"] for hit in found["hits"])
@@ -37,6 +40,72 @@ def test_no_hit_is_an_empty_list_and_no_score(call, published, setting):
     found = call(search(q="zzz")).json
 
     assert (found["hits"], found["count"], found["top_score"], found["mode"]) == ([], 0, None, "lexical")
+
+
+def test_the_sample_event_asks_a_part_of_the_repository(call, published):
+    sample = event("search")
+    body = json.loads(sample["body"])
+
+    found = call(sample).json
+
+    assert (body["path"], body["exclude_tests"]) == ("**/*.go", True)
+    assert {hit["path"] for hit in found["hits"]} == {"uuid.go"}
+    assert found["searched"] == {"files": 1, "spans": 3}
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "vector", "lexical"])
+@pytest.mark.parametrize(
+    ("only", "symbols"),
+    [
+        ({"path": "docs/"}, {"uuid > Install"}),
+        ({"path": "*.go"}, {"NewV7", "Parse", "names"}),
+        ({"kind": "section"}, {"uuid > Install"}),
+        ({"kind": "func", "language": "go"}, {"NewV7", "Parse"}),
+        ({"language": "rust"}, set()),
+    ],
+)
+def test_only_what_a_filter_leaves_is_found(call, published, setting, mode, only, symbols):
+    setting("RETRIEVAL_MODE", mode)
+
+    found = call(search(q="install a NewV7, parse the names", **only)).json
+
+    assert {hit["symbol"] for hit in found["hits"]} == symbols
+    assert found["searched"]["spans"] == len(symbols)
+
+
+@pytest.mark.parametrize(
+    ("only", "told"),
+    [
+        ({"language": "golang"}, ["language: it must be one of bash, c,", "go,", "zig"]),
+        ({"kind": "function"}, ["kind: it must be one of const, file, func, package, section, type, var"]),
+        ({"exclude_tests": "yes"}, ["exclude_tests: it must be true or false"]),
+        ({"path": "x" * 201}, ["path: it is over 200 bytes"]),
+        ({"path": ""}, ["path: it is empty"]),
+        ({"path": 1}, ["path must be a string"]),
+    ],
+)
+def test_a_value_that_a_filter_does_not_take_is_refused_with_those_that_it_takes(call, published, only, told):
+    answer = call(search(**only))
+
+    assert (answer.status, answer.json["rule"]) == (400, "form")
+    assert all(words in answer.json["error"] for words in told)
+
+
+def test_copies_of_one_text_are_one_hit_with_the_places_of_the_others(call, connection):
+    texts = [
+        span(at, "func Clock() {}", symbol="Clock", path=f"v{at}/clock.go", digest="c" * 64)
+        for at in range(3)
+    ]
+    write(connection, contents([*texts, span(3, "a clock", path="d.go")], EMBEDDER))
+
+    first, second = call(search(q="Clock", limit=2)).json["hits"]
+
+    assert (first["copies"], second["copies"], second["copy_places"]) == (2, 0, [])
+    assert first["copy_places"] == [
+        {"span_id": one.id, "path": one.path, "start_line": one.start_line, "end_line": one.end_line}
+        for one in texts
+        if one.id != first["span_id"]
+    ]
 
 
 def test_limit_is_how_many(call, published):

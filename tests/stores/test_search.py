@@ -1,5 +1,6 @@
 """One contract of reading a revision, held by the fake and by Postgres alike."""
 
+import random
 from dataclasses import replace
 
 import numpy as np
@@ -10,10 +11,11 @@ from codetrail.adapters.embedder.fake import FakeEmbedder
 from codetrail.adapters.postgres import search as postgres
 from codetrail.adapters.postgres.search import PostgresSearchStore
 from codetrail.domain.repo import Revision
+from codetrail.domain.search import Copies, Filter, Place, read_glob
 from codetrail.domain.span import Kind
 from codetrail.services.ports import SearchStore, Vectors
 from tests.support.database import counted
-from tests.support.fakes_search import FakeSearchStore
+from tests.support.fakes_search import FakeSearchStore, matches
 from tests.support.revisions import Contents, contents, span, write
 
 EMBEDDER = FakeEmbedder(256)
@@ -111,6 +113,102 @@ def test_spans_come_back_as_they_were_stored(store, revision):
     assert store.spans(revision, [4, 0, 99]) == {0: SPANS[0], 4: SPANS[4]}
 
 
+def test_digests_are_those_of_the_spans_that_there_are(store, revision):
+    assert store.digests(revision, [2, 0, 99]) == {0: SPANS[0].digest, 2: SPANS[2].digest}
+
+
+@pytest.mark.parametrize(
+    ("only", "ordinals", "files"),
+    [
+        (Filter(path="*.go"), [0, 1, 2, 3, 5], 2),
+        (Filter(path="README.md"), [4], 1),
+        (Filter(kind=Kind.SECTION), [4], 1),
+        (Filter(language="go"), [0, 1, 2, 3, 4, 5], 3),
+        (Filter(language="python"), [], 0),
+        (Filter(exclude_tests=True), [0, 1, 2, 3, 4], 2),
+        (Filter(path="uuid*", kind=Kind.FUNC, language="go", exclude_tests=True), [0, 1, 2, 3], 1),
+        (Filter(path="nowhere/**"), [], 0),
+    ],
+)
+def test_a_filter_leaves_what_it_says(store, revision, only, ordinals, files):
+    left = store.eligible(revision, only)
+
+    assert (left.ordinals.tolist(), left.files) == (ordinals, files)
+
+
+def test_the_nearest_among_some_are_as_near_as_among_all(store, revision):
+    (vector,) = EMBEDDER.embed(["parse bytes of a uuid"])
+    everywhere = store.nearest(revision, vector, 10)
+
+    assert store.nearest(revision, vector, 10, np.array([1, 4, 5], "<i4")) == [
+        pair for pair in everywhere if pair[0] in (1, 4, 5)
+    ]
+    assert store.nearest(revision, vector, 10, np.zeros(0, "<i4")) == []
+
+
+COPIED = [
+    *(span(at, "same", path=f"n{at}/a.go", start_line=1, digest="a" * 64) for at in range(5)),
+    span(5, "same", path="n0/a.go", symbol="inside", start_line=1, digest="a" * 64),
+    span(6, "other", path="b.go", start_line=7, digest="b" * 64),
+]
+
+
+@pytest.mark.parametrize("kind", ["fake", "postgres"])
+def test_the_places_of_a_text_are_counted_and_the_first_are_told(kind, connection, database):
+    copied = contents(COPIED, EMBEDDER)
+    stored = write(connection, copied)
+    store: SearchStore = FakeSearchStore(copied) if kind == "fake" else PostgresSearchStore(database)
+    revision = copied.revision if kind == "fake" else stored
+
+    everywhere = store.copies(revision, ["a" * 64, "b" * 64, "c" * 64], 3)
+    some = store.copies(revision, ["a" * 64], 3, np.array([4, 6], "<i4"))
+
+    places = [Place(f"{at:016x}", f"n{at}/a.go", 1, 1) for at in range(5)]
+    assert everywhere == {
+        "a" * 64: Copies(5, tuple(places[:3])),
+        "b" * 64: Copies(1, (Place(f"{6:016x}", "b.go", 7, 7),)),
+    }
+    assert some == {"a" * 64: Copies(1, (places[4],))}
+
+
+PATHS = [
+    "a", "b.py", "src/a.py", "src/x/a.py", "src/x/y/b.test.py", "srcs/a.py", "doc/src/a.py", "x/[a].py",
+    "x/{a,b}.py", "x/a\\\\b.py", "x/caf\\xe9.py", "ünï/日本.md", "a b/c+d$.(go)", "x/%_.go", "x/a\n.go",
+    "x/***.go", "src/.hidden/a.py", "a" * 300 + "/x.go", "A/B.PY", "x//y",
+]  # fmt: skip
+GLOBS = [
+    "a", "*", "*.py", "**", "**/*", "**/*.py", "src/**", "src/", "./src/", "/src/*", "src/*/a.py",
+    "src/**/a.py", "**/a.py", "**/src/**", "src**",
+    "sr?/*.py", "?", "???", "x/[a].py", "x/{a,b}.py", "x/a\\\\b.py", "x/*é*",
+    "ünï/??.md", "a b/c+d$.(go)", "x/%_.go", "x/__.go", "%", "x/***.go", "**/**/**/a.py", "a**/x.go", "*/*/*",
+    "**.py", "**a**", "x/*\\*", "(?i)a/b.py", "***=a", "^a$", "a|b", "a/*" * 60, "*" * 200, "?*" * 100,
+]  # fmt: skip
+
+
+def test_a_glob_means_the_same_to_postgres_as_by_definition(connection, database):
+    drawn = random.Random(7)
+    globs = [read_glob(text) for text in GLOBS]
+    globs += ["".join(drawn.choices("ab/*?.", k=drawn.randint(1, 9))).lstrip("/") or "*" for _ in range(300)]
+    paths = [*PATHS, *{"".join(drawn.choices("ab/.", k=drawn.randint(1, 8))) for _ in range(200)}]
+    held = contents([span(at, "x", path=path) for at, path in enumerate(paths)], EMBEDDER)
+    revision = write(connection, held)
+    store = PostgresSearchStore(database)
+
+    for glob in globs:
+        found = [paths[at] for at in store.eligible(revision, Filter(path=glob)).ordinals]
+        assert found == [path for path in paths if matches(glob, path)], glob
+
+
+def test_a_path_longer_than_a_key_of_an_index_is_filtered_as_any_other(connection, database):
+    path = "folder/" * 585 + "a.go"
+    held = contents([span(0, "x", path=path), span(1, "x", path="b.go")], EMBEDDER)
+    revision = write(connection, held)
+
+    left = PostgresSearchStore(database).eligible(revision, Filter(path="folder/**/a.go"))
+
+    assert (left.ordinals.tolist(), left.files) == ([0], 1)
+
+
 def test_nothing_asked_for_is_nothing_found(store, revision):
     (vector,) = EMBEDDER.embed(["parse"])
 
@@ -119,6 +217,8 @@ def test_nothing_asked_for_is_nothing_found(store, revision):
     assert store.named(revision, []) == {}
     assert store.candidates(revision, []) == []
     assert store.spans(revision, []) == {}
+    assert store.copies(revision, [], 10) == {}
+    assert store.digests(revision, []) == {}
 
 
 @pytest.mark.parametrize("word", ["':*", "a|b", "x' or '1'='1", "%", "\\", "{vectors}", "%(revision)s"])
@@ -185,6 +285,39 @@ def test_a_scan_by_signs_finds_what_an_exact_scan_finds(connection, database, mo
         assert b[0] == a[0]
 
 
+def test_a_filter_acts_before_the_scan_by_signs_is_cut(connection, database, monkeypatch):
+    count = 3_000
+    held = contents([span(at, "x") for at in range(count)], EMBEDDER)
+    revision = write(connection, replace(held, vectors=spread(count, 256, 1)))
+    store = PostgresSearchStore(database)
+    (question,) = spread(1, 256, 1)
+    farthest = [ordinal for ordinal, _ in store.nearest(revision, question, count)][-300:]
+    among = np.array(sorted(farthest), "<i4")
+    exact = store.nearest(revision, question, 50, among)
+
+    monkeypatch.setattr(postgres, "EXACT_SPANS", 100)
+    monkeypatch.setattr(postgres, "SIGN_CANDIDATES", 300)
+    by_signs = store.nearest(revision, question, 50, among)
+
+    assert {ordinal for ordinal, _ in exact} == set(farthest[:50])
+    assert by_signs == exact
+
+
+def test_what_a_filter_leaves_of_a_large_revision_is_scanned_exactly(connection, database, monkeypatch):
+    held = contents([span(at, "x") for at in range(200)], EMBEDDER)
+    revision = write(connection, replace(held, vectors=spread(200, 256, 1)))
+    store = PostgresSearchStore(database)
+    (question,) = spread(1, 256, 1)
+    among = np.arange(100, dtype="<i4")
+    exact = store.nearest(revision, question, 10, among)
+    connection.execute("truncate signs_256")
+
+    monkeypatch.setattr(postgres, "EXACT_SPANS", 150)
+
+    assert store.nearest(revision, question, 10) == []  # by signs, of which there are none
+    assert store.nearest(revision, question, 10, among) == exact
+
+
 def test_a_vector_that_is_not_finite_comes_last_and_not_first(connection, database, held):
     revision = write(connection, held)
     zeros = "[" + ",".join(["0"] * 256) + "]"
@@ -208,8 +341,11 @@ def test_each_question_to_the_store_is_one_statement(connection, database, held)
         store.cosines(revision, vector, [1, 2])
         store.candidates(revision, [1, 2, 3])
         store.spans(revision, [1, 2])
+        store.eligible(revision, Filter(path="**", kind=Kind.FUNC))
+        store.copies(revision, [SPANS[0].digest], 10)
+        store.digests(revision, [1])
 
-    assert len(statements) == 6
+    assert len(statements) == 9
 
 
 @pytest.mark.parametrize("dimension", [256, 384, 512, 768, 1024])

@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import cache
 
 import numpy as np
 
 from codetrail.domain.repo import Revision
+from codetrail.domain.search import Copies, Filter, Place
 from codetrail.domain.span import Span
 from codetrail.errors import NotFound
-from codetrail.services.ports import Candidate, Ordinals, TermPostings, Vector
+from codetrail.services.ports import Candidate, Eligible, Ordinals, TermPostings, Vector
 from tests.support.revisions import Contents
 
 
@@ -18,9 +20,24 @@ class FakeSearchStore:
     def __init__(self, *held: Contents) -> None:
         self._held = {one.revision.revision: one for one in held}
 
-    def nearest(self, revision: Revision, vector: Vector, limit: int) -> list[tuple[int, float]]:
+    def eligible(self, revision: Revision, only: Filter) -> Eligible:
+        left = [
+            one
+            for one in self._of(revision).spans
+            if only.language in ("", one.language)
+            and only.kind in (None, one.kind)
+            and not (one.test and only.exclude_tests)
+            and (not only.path or matches(only.path, one.path))
+        ]
+        files = len({one.path for one in left})
+        return Eligible(np.array([one.ordinal for one in left], dtype="<i4"), files)
+
+    def nearest(
+        self, revision: Revision, vector: Vector, limit: int, among: Ordinals | None = None
+    ) -> list[tuple[int, float]]:
         cosines = self._cosines(revision, vector)
-        order = sorted(range(len(cosines)), key=lambda ordinal: (-cosines[ordinal], ordinal))
+        compared = range(len(cosines)) if among is None else among.tolist()
+        order = sorted(compared, key=lambda ordinal: (-cosines[ordinal], ordinal))
         return [(ordinal, float(cosines[ordinal])) for ordinal in order[:limit]]
 
     def cosines(self, revision: Revision, vector: Vector, ordinals: Sequence[int]) -> dict[int, float]:
@@ -51,8 +68,21 @@ class FakeSearchStore:
             if one.ordinal in ordinals
         ]
 
+    def digests(self, revision: Revision, ordinals: Sequence[int]) -> dict[int, str]:
+        return {ordinal: one.digest for ordinal, one in self.spans(revision, ordinals).items()}
+
     def spans(self, revision: Revision, ordinals: Sequence[int]) -> dict[int, Span]:
         return {one.ordinal: one for one in self._of(revision).spans if one.ordinal in ordinals}
+
+    def copies(
+        self, revision: Revision, digests: Sequence[str], limit: int, among: Ordinals | None = None
+    ) -> dict[str, Copies]:
+        places: dict[str, dict[tuple[str, int], Place]] = {}
+        for one in self._of(revision).spans:
+            if one.digest in digests and (among is None or one.ordinal in among):
+                place = Place(one.id, one.path, one.start_line, one.end_line)
+                places.setdefault(one.digest, {}).setdefault((one.path, one.start_line), place)
+        return {digest: Copies(len(found), tuple(found.values())[:limit]) for digest, found in places.items()}
 
     def _of(self, revision: Revision) -> Contents:
         return self._held[revision.revision]
@@ -61,6 +91,26 @@ class FakeSearchStore:
         # Row by row: a matrix product rounds equal rows differently, by where they stand.
         cosines: Vector = (self._of(revision).vectors * vector).sum(axis=1)
         return cosines
+
+
+def matches(glob: str, path: str) -> bool:
+    """What a glob means, by definition: every way to read each wildcard is tried."""
+    return _matches("/" + glob, "/" + path)
+
+
+@cache
+def _matches(glob: str, path: str) -> bool:
+    if not glob:
+        return not path
+    if glob.startswith("/**/"):  # no folder, or some
+        return path[:1] == "/" and (_matches(glob[3:], path) or _matches(glob[1:], path[1:]))
+    if glob.startswith("**"):
+        return _matches(glob[2:], path) or (bool(path) and _matches(glob, path[1:]))
+    if glob.startswith("*"):
+        return _matches(glob[1:], path) or (path[:1] not in ("", "/") and _matches(glob, path[1:]))
+    if glob.startswith("?"):
+        return path[:1] not in ("", "/") and _matches(glob[1:], path[1:])
+    return path[:1] == glob[0] and _matches(glob[1:], path[1:])
 
 
 class FakeRepoStore:

@@ -10,11 +10,11 @@ import numpy as np
 import psycopg
 from psycopg import sql
 
-from codetrail.adapters.postgres.search import halfvec
+from codetrail.adapters.postgres.search import Halfvec
 from codetrail.adapters.stemmer import SnowballStemmer
 from codetrail.domain.bm25 import Corpus
 from codetrail.domain.manifest import Name, Posting
-from codetrail.domain.repo import Coverage, Revision, repo_id
+from codetrail.domain.repo import Coverage, Outcome, Revision, repo_id
 from codetrail.domain.span import Kind, Span, embedded_text
 from codetrail.domain.terms import TermReader
 from codetrail.services.ports import Embedder, Vectors
@@ -45,6 +45,7 @@ def span(
     start_line: int | None = None,
     digest: str = "",
     test: bool = False,
+    language: str = "go",
 ) -> Span:
     """A span of *text*; its lines are its own unless *start_line* says where it stands."""
     start = start_line or 100 * ordinal + 1
@@ -54,7 +55,7 @@ def span(
         path=path,
         kind=kind,
         symbol=symbol,
-        language="go",
+        language=language,
         start_line=start,
         end_line=start + text.count("\n"),
         length=len(text.encode()),
@@ -91,7 +92,7 @@ def contents(
             indexed_at=INDEXED_AT,
             last_used_at=INDEXED_AT,
             files=1,
-            files_with_spans=1,
+            files_with_spans=len({one.path for one in spans}),
             stats=corpus.stats,
             coverage=Coverage(indexed=1),
         ),
@@ -120,11 +121,12 @@ def write(connection: psycopg.Connection, held: Contents) -> Revision:
     )
     row = connection.execute(
         "insert into revisions (repo_id, fingerprint, model, dimension, state, spans, files, postings, names,"
-        " average_length, coverage) values (%s, %s, %s, %s, 'published', %s, 1, %s, %s, %s, '{}')"
+        " files_with_spans, average_length, coverage)"
+        " values (%s, %s, %s, %s, 'published', %s, 1, %s, %s, %s, %s, '{}')"
         " returning revision",
         (
             revision.repo_id, revision.fingerprint, revision.model, revision.dimension, len(held.spans),
-            len(held.postings), len(held.names), revision.stats.average_length,
+            len(held.postings), len(held.names), revision.files_with_spans, revision.stats.average_length,
         ),
     ).fetchone()  # fmt: skip
     assert row is not None
@@ -146,6 +148,14 @@ def write(connection: psycopg.Connection, held: Contents) -> Revision:
     )  # fmt: skip
     _copy(
         connection,
+        "files (revision, path, blob, size, language, outcome, spans, dropped)",
+        [
+            (number, path, "", 0, one.language, Outcome.INDEXED, 1, 0)
+            for path, one in {one.path: one for one in held.spans}.items()
+        ],
+    )
+    _copy(
+        connection,
         "postings (revision, term, ordinals, weights)",
         [(number, one.term, one.ordinals, one.weights) for one in held.postings],
     )
@@ -155,11 +165,7 @@ def write(connection: psycopg.Connection, held: Contents) -> Revision:
         [(number, one.name, one.ordinals) for one in held.names],
     )
     vectors = sql.Identifier(f"vectors_{revision.dimension}")
-    _copy(
-        connection,
-        sql.SQL("{} (revision, ordinal, embedding)").format(vectors),
-        [(number, ordinal, halfvec(vector)) for ordinal, vector in enumerate(held.vectors)],
-    )
+    _copy_vectors(connection, vectors, number, held.vectors)
     connection.execute(
         sql.SQL(
             "insert into {} (revision, ordinal, signs) select revision, ordinal, binary_quantize(embedding)"
@@ -170,10 +176,22 @@ def write(connection: psycopg.Connection, held: Contents) -> Revision:
     return replace(revision, revision=number)
 
 
-def _copy(
-    connection: psycopg.Connection, target: LiteralString | sql.Composed, rows: Iterable[tuple[object, ...]]
-) -> None:
-    into = sql.SQL(target) if isinstance(target, str) else target
-    with connection.cursor() as cursor, cursor.copy(sql.SQL("copy {} from stdin").format(into)) as copy:
+def _copy(connection: psycopg.Connection, target: LiteralString, rows: Iterable[tuple[object, ...]]) -> None:
+    statement = sql.SQL("copy {} from stdin").format(sql.SQL(target))
+    with connection.cursor() as cursor, cursor.copy(statement) as copy:
         for row in rows:
             copy.write_row(row)
+
+
+def _copy_vectors(
+    connection: psycopg.Connection, table: sql.Identifier, number: int, vectors: Vectors
+) -> None:
+    # By hand: a binary row tells no types, so psycopg has none to choose for a halfvec.
+    statement = sql.SQL("copy {} (revision, ordinal, embedding) from stdin (format binary)").format(table)
+    with connection.cursor() as cursor, cursor.copy(statement) as copy:
+        copy.write(b"PGCOPY\n\xff\r\n\0" + bytes(8))
+        for ordinal, vector in enumerate(vectors):
+            fields = (number.to_bytes(8, "big"), ordinal.to_bytes(4, "big"), Halfvec.of(vector))
+            row = b"".join(len(field).to_bytes(4, "big") + field for field in fields)
+            copy.write(len(fields).to_bytes(2, "big") + row)
+        copy.write(b"\xff\xff")

@@ -6,13 +6,14 @@ import pytest
 from codetrail.adapters.embedder.fake import FakeEmbedder
 from codetrail.adapters.stemmer import SnowballStemmer
 from codetrail.domain.answer import Answer, Floor, Refusal
-from codetrail.domain.search import Mode, Query
+from codetrail.domain.search import Filter, Mode, Query, Searched
 from codetrail.domain.span import Kind
 from codetrail.services.ask import ask
 from tests.support.fakes_search import FakeRepoStore, FakeSearchStore
 from tests.support.revisions import Contents, contents, span
 
 EMBEDDER = FakeEmbedder(256)
+ALL = Filter()
 HELD = contents(
     [
         span(0, "func Parse(s string) {\n\treturn\n}", symbol="Parse", start_line=71),
@@ -24,6 +25,10 @@ HELD = contents(
 )
 
 
+def quoted(given: Answer) -> list[int]:
+    return [one.hit.span.ordinal for one in given.marked]
+
+
 def answer(
     text: str = "Parse",
     mode: Mode = Mode.HYBRID,
@@ -33,12 +38,14 @@ def answer(
     floor: float | None = None,
     max_spans: int = 5,
     max_characters: int = 8_000,
+    embedder: FakeEmbedder = EMBEDDER,
+    only: Filter = ALL,
 ) -> Answer:
     return ask(
-        Query(held.revision.repo_id, text, limit),
+        Query(held.revision.repo_id, text, limit, only),
         repos=FakeRepoStore(held),
         spans=FakeSearchStore(held),
-        embedder=EMBEDDER,
+        embedder=embedder,
         stemmer=SnowballStemmer(),
         mode=mode,
         floor=floor,
@@ -110,8 +117,8 @@ def test_the_same_bytes_are_quoted_once():
     assert given.dropped == 0
 
 
-@pytest.mark.parametrize(("start", "folded"), [(1, True), (5, True), (21, True), (31, False), (41, False)])
-def test_lines_that_a_better_span_shows_are_not_shown_again(start, folded):
+@pytest.mark.parametrize(("start", "passed_over"), [(1, True), (21, True), (40, True), (41, False)])
+def test_lines_that_a_quoted_span_shows_are_not_quoted_again(start, passed_over):
     lines = "\n".join(["parse"] * 40)
     held = contents(
         [
@@ -121,9 +128,128 @@ def test_lines_that_a_better_span_shows_are_not_shown_again(start, folded):
         EMBEDDER,
     )
 
-    given = answer(held=held)
+    assert quoted(answer(held=held)) == ([0] if passed_over else [0, 1])
 
-    assert [hit.span.ordinal for hit in given.found.hits] == ([0] if folded else [0, 1])
+
+CLASS = [
+    span(
+        0, "class Client:\n    def get(self):\n        fetch", symbol="Client", kind=Kind.TYPE, start_line=1
+    ),
+    span(1, "    def get(self):\n        fetch", symbol="Client.get", start_line=2),
+    span(2, "another fetch", symbol="other", path="other.py"),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "ordinals"), [("what is Client", [0, 2]), ("what does Client.get fetch", [1, 2])]
+)
+def test_a_method_and_its_class_are_one_fact(text, ordinals):
+    assert quoted(answer(text, held=contents(CLASS, EMBEDDER))) == ordinals
+
+
+def test_a_class_that_does_not_fit_stands_in_no_way_of_its_method():
+    other = span(2, "other client, other client", symbol="other", path="other.py")
+    held = contents([*CLASS[:2], other], EMBEDDER)
+    both = "[1] other.py:201-201 (other)\nother client, other client\n\n[2] uuid.go:2-3 (Client.get)\n"
+
+    given = answer("other client", held=held, max_characters=len(both + CLASS[1].text))
+
+    assert [hit.span.ordinal for hit in given.found.hits] == [2, 0, 1]
+    assert (quoted(given), given.dropped) == ([2, 1], 1)
+
+
+def test_a_span_that_says_a_word_which_none_has_said_comes_before_better_ones():
+    held = contents(
+        [
+            span(0, "retry retry retry of a request", symbol="retry_request"),
+            span(1, "retry retry of a request", symbol="request_retry"),
+            span(2, "the jitter is half of it", symbol="noise"),
+        ],
+        EMBEDDER,
+    )
+    text = "retry of a request and its jitter"
+
+    given = answer(text, held=held)
+
+    best, second, third = [hit.span.ordinal for hit in given.found.hits]
+    assert third == 2
+    assert quoted(given) == [best, third, second]
+
+
+def test_where_no_span_says_more_the_rank_decides():
+    given = answer("Parse", limit=4)
+
+    assert quoted(given) == [hit.span.ordinal for hit in given.found.hits]
+
+
+DEFINED = [
+    span(0, "bucket token_bucket = new token_bucket() token_bucket limit limit", symbol="limit"),
+    span(1, "token_bucket test", symbol="token_bucket", test=True, path="x_test.go"),
+    span(2, "struct {}", symbol="ratelimit.token_bucket", kind=Kind.TYPE),
+    span(3, "token_bucket", symbol="limits > token_bucket", kind=Kind.SECTION, path="README.md"),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "first"),
+    [
+        ("where does limit() make a token_bucket", Mode.LEXICAL, 0),
+        ("token_bucket limit", Mode.LEXICAL, 2),
+        ("why would calling token_bucket fail to limit", Mode.VECTOR, 2),
+        ("which test covers token_bucket", Mode.LEXICAL, 1),
+        ("bucket limits", Mode.LEXICAL, 0),
+    ],
+)
+def test_the_definition_of_what_the_question_names_leads(text, mode, first):
+    assert quoted(answer(text, mode, held=contents(DEFINED, EMBEDDER)))[0] == first
+
+
+def test_the_words_of_the_question_that_no_quoted_span_says_are_told():
+    held = contents([span(0, "It parses a URN", symbol="uuid.FromURN", path="src/decoding.go")], EMBEDDER)
+
+    given = answer("How does parsing of a URN, decoding and FromURN handle braces, or Foo::bar?", held=held)
+
+    assert given.unmatched == ("handle", "braces", "Foo::bar")
+
+
+@pytest.mark.parametrize(
+    ("word", "text", "said"),
+    [
+        ("Parse", "they were parsing", True),
+        ("NewGroup", "a new group", True),
+        ("NewGroup", "newgroup", True),
+        ("NewGroup", "a new one", False),
+        ("GroupBy", "group_by", True),
+        ("日本語", "日本語の", True),
+        ("日本語", "日本", False),
+        ("x" * 80, "x" * 80, False),
+    ],
+)
+def test_a_word_is_said_in_any_form_and_whole_or_in_parts(word, text, said):
+    held = contents([span(0, f"sum {text}", path="a.go")], EMBEDDER)
+
+    assert answer(f"sum {word}", held=held).unmatched == (() if said else (word,))
+
+
+def test_a_question_without_content_words_leaves_none_unsaid():
+    assert answer("how does it work").unmatched == ()
+
+
+def test_words_of_grammar_alone_are_refused_before_anything_is_looked_for():
+    class Unasked(FakeEmbedder):
+        def embed(self, texts):
+            raise AssertionError
+
+    given = answer("the of and", embedder=Unasked(256))
+
+    assert given.refusal is Refusal.NO_SUBJECT
+    assert given.found.hits == ()
+
+
+def test_a_word_of_grammar_that_is_a_name_here_is_answered():
+    held = contents([span(0, "func (g *Group) Do() {}", symbol="Group.Do")], EMBEDDER)
+
+    assert quoted(answer("do", held=held)) == [0]
 
 
 def test_an_empty_repository_is_refused_for_want_of_spans():
@@ -138,6 +264,14 @@ def test_words_that_stand_nowhere_are_refused_in_lexical_mode():
 
     assert given.refusal is Refusal.NO_SPANS
     assert not given.floor.applicable
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_a_filter_that_leaves_nothing_is_refused_for_want_of_spans(mode):
+    given = answer(mode=mode, only=Filter(path="nowhere/**"))
+
+    assert given.refusal is Refusal.NO_SPANS
+    assert (given.found.searched, given.found.only) == (Searched(0, 0), Filter(path="nowhere/**"))
 
 
 @pytest.mark.parametrize("mode", [Mode.VECTOR, Mode.HYBRID])

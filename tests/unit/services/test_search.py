@@ -8,7 +8,7 @@ import pytest
 from codetrail.adapters.embedder.fake import FakeEmbedder
 from codetrail.adapters.stemmer import SnowballStemmer
 from codetrail.domain.bm25 import idf
-from codetrail.domain.search import Found, Mode, Query
+from codetrail.domain.search import Filter, Found, Mode, Query, Searched
 from codetrail.domain.span import Kind
 from codetrail.errors import NotFound, Unavailable, WrongModel
 from codetrail.services import search as service
@@ -17,6 +17,7 @@ from tests.support.fakes_search import FakeRepoStore, FakeSearchStore
 from tests.support.revisions import Contents, contents, span
 
 EMBEDDER = FakeEmbedder(256)
+ALL = Filter()
 HELD = contents(
     [
         span(0, "// Parse decodes s into a UUID\nfunc Parse(s string) (UUID, error) {}", symbol="Parse"),
@@ -43,9 +44,10 @@ def ask(
     limit: int = 10,
     store: FakeSearchStore | None = None,
     repos: FakeRepoStore | None = None,
+    only: Filter = ALL,
 ) -> Found:
     return search(
-        Query(held.revision.repo_id, text, limit),
+        Query(held.revision.repo_id, text, limit, only),
         repos=repos or FakeRepoStore(held),
         spans=store or FakeSearchStore(held),
         embedder=EMBEDDER,
@@ -189,6 +191,111 @@ def test_equal_scores_keep_the_order_of_the_repository():
 
     for mode in Mode:
         assert [hit.span.ordinal for hit in ask("same words", mode, held=held).hits] == list(range(6))
+
+
+MANY = contents(
+    [
+        *(span(at, "parse the header", path=f"vendor/n{at:03}/a.js", digest="d" * 64) for at in range(300)),
+        *(span(at, f"header parse number {at}", path=f"src/n{at}.js") for at in range(300, 305)),
+    ],
+    EMBEDDER,
+)
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_copies_of_one_text_are_one_hit_that_counts_them_however_many_there_are(mode):
+    found = ask("parse the header", mode, held=MANY, limit=6)
+
+    assert sorted(hit.span.ordinal for hit in found.hits if hit.span.ordinal >= 300) == list(range(300, 305))
+    (copied,) = [hit for hit in found.hits if hit.copies]
+    assert copied.copies == 299
+    others = [f"vendor/n{at:03}/a.js" for at in range(11) if at != copied.span.ordinal]
+    assert [place.path for place in copied.copy_places] == others[:10]
+    assert all(hit.copy_places == () for hit in found.hits if not hit.copies)
+
+
+def test_the_best_ranked_of_the_copies_is_the_hit():
+    held = contents(
+        [
+            span(0, "x", path="other.go", digest="d" * 64),
+            span(1, "clock", path="clock.go"),
+            span(2, "x", symbol="Clock", path="clock_x.go", digest="d" * 64),
+        ],
+        EMBEDDER,
+    )
+
+    (first, second) = ask("Clock", held=held).hits
+
+    assert [hit.span.ordinal for hit in (first, second)] == [2, 1]
+    assert [place.path for place in first.copy_places] == ["other.go"]
+
+
+def test_two_spans_of_the_same_lines_are_no_copies_of_one_another():
+    held = contents(
+        [
+            span(0, "class A { f() {} }", symbol="A", kind=Kind.TYPE, start_line=1, digest="d" * 64),
+            span(1, "class A { f() {} }", symbol="A.f", start_line=1, digest="d" * 64),
+        ],
+        EMBEDDER,
+    )
+
+    (hit,) = ask("class A", held=held).hits
+
+    assert (hit.copies, hit.copy_places) == (0, ())
+
+
+FILTERED = contents(
+    [
+        *(span(at, f"parse header {at}", path=f"lib/n{at}.go", symbol="parse") for at in range(250)),
+        span(250, "parse", path="docs/a/guide.md", kind=Kind.SECTION, language="markdown"),
+        span(251, "parse header by test", path="docs/b_test.go", symbol="parse_b", test=True),
+        span(252, "nothing of it", path="docs/c.go", symbol="other"),
+    ],
+    EMBEDDER,
+)
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize(
+    ("only", "ordinals"),
+    [
+        (Filter(path="docs/**"), {250, 251, 252}),
+        (Filter(path="docs/*"), {251, 252}),
+        (Filter(language="markdown"), {250}),
+        (Filter(kind=Kind.SECTION), {250}),
+        (Filter(path="docs/**", exclude_tests=True), {250, 252}),
+        (Filter(path="docs/**", language="go", kind=Kind.FUNC, exclude_tests=True), {252}),
+    ],
+)
+def test_a_filter_acts_before_the_arms_are_cut(mode, only, ordinals):
+    found = ask("parse header", mode, held=FILTERED, only=only)
+
+    matching = {250, 251} if mode is Mode.LEXICAL else ordinals
+    assert {hit.span.ordinal for hit in found.hits} == ordinals & matching
+    assert found.searched.spans == len(ordinals)
+
+
+def test_a_word_is_as_rare_in_a_part_as_it_is_in_the_whole():
+    everywhere = {hit.span.ordinal: hit.score for hit in ask("Parse", Mode.LEXICAL).hits}
+
+    part = {
+        hit.span.ordinal: hit.score
+        for hit in ask("Parse", Mode.LEXICAL, only=Filter(exclude_tests=True)).hits
+    }
+
+    assert part == {ordinal: score for ordinal, score in everywhere.items() if ordinal != 5}
+
+
+def test_the_best_of_what_is_left_has_all_of_the_words_share():
+    # Rank 1 and the full share of the score, whatever stands outside the filter.
+    (alone,) = ask("Install", only=Filter(path="README.md")).hits
+
+    assert alone.lexical_rank == 1
+    assert alone.score == next(hit.score for hit in ask("Install").hits if hit.span.ordinal == 4)
+
+
+def test_without_a_filter_all_of_the_revision_was_searched():
+    assert ask("parse", held=FILTERED).searched == Searched(files=253, spans=253)
 
 
 def test_a_search_winds_the_clock_of_the_repository():

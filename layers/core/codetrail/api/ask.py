@@ -4,25 +4,31 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from codetrail.api.citations import Citation, Coverage
-from codetrail.api.search import NOT_ASKED_FOR, Limit, Question, refuse_fields
+from codetrail.api.citations import Citation, Coverage, Place, Searched
+from codetrail.api.search import (
+    COPIES,
+    COPY_PLACES,
+    NOT_ASKED_FOR,
+    FilteredRequest,
+    Limit,
+    refuse_fields,
+)
 from codetrail.domain import answer
 from codetrail.domain.answer import Answer, Refusal
 from codetrail.domain.repo import Revision
-from codetrail.domain.search import Mode, Query
+from codetrail.domain.search import Found, Hit, Mode, Query
 from codetrail.domain.span import Kind
 from codetrail.errors import InvalidRequest
 
 # Only shown in the API's description; what holds is ANSWER_MAX_SPANS.
 USUAL_LIMIT = 5
+# Of what a refusal found: enough to see what was near, too few to be taken for an answer.
+NEAREST = 3
 
 
-class AskRequest(BaseModel):
-    """A question to one repository."""
+class AskRequest(FilteredRequest):
+    """A question to one repository, or to a part of it."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    q: Question
     limit: Limit = USUAL_LIMIT
     answerer: Annotated[
         Literal["extractive", "llm"],
@@ -41,7 +47,7 @@ class AskRequest(BaseModel):
                 "no language model provider is configured here; ask with answerer extractive"
             )
         limit = self.limit if "limit" in self.model_fields_set else default_limit
-        return Query(repo_id=repo_id, text=self.q, limit=limit)
+        return Query(repo_id=repo_id, text=self.q, limit=limit, only=self.only)
 
 
 class Floor(BaseModel):
@@ -71,6 +77,8 @@ class Marked(BaseModel):
     kind: Kind
     symbol: str
     citation: Citation
+    copies: int = Field(description=COPIES)
+    copy_places: list[Place] = Field(description=COPY_PLACES)
 
     @classmethod
     def of(cls, revision: Revision, marked: answer.Marked) -> Self:
@@ -82,11 +90,39 @@ class Marked(BaseModel):
             kind=span.kind,
             symbol=span.symbol,
             citation=Citation.of(revision, span),
+            copies=marked.hit.copies,
+            copy_places=[Place.of(place) for place in marked.hit.copy_places],
+        )
+
+
+class Near(Place):
+    """A span that came near: no answer, and quoted nowhere."""
+
+    model_config = ConfigDict(title="Near")
+
+    kind: Kind
+    symbol: str
+    score: float = Field(description="What ranked it, as in a search.")
+    vector_score: float | None = Field(description="The cosine; null where no vector was compared.")
+
+    @classmethod
+    def of_hit(cls, hit: Hit) -> Self:
+        """Tell where *hit* stands, and how near it came."""
+        span = hit.span
+        return cls(
+            span_id=span.id,
+            path=span.path,
+            start_line=span.start_line,
+            end_line=span.end_line,
+            kind=span.kind,
+            symbol=span.symbol,
+            score=hit.score,
+            vector_score=hit.vector_score,
         )
 
 
 class Answered(BaseModel):
-    """An answer made of whole spans."""
+    """An answer made of whole spans: the best, then those that say what it does not; no two share a line."""
 
     repo_id: str
     refused: Literal[False] = False
@@ -94,6 +130,11 @@ class Answered(BaseModel):
     answer: str
     citations: list[Marked]
     dropped: int = Field(description="Spans that did not fit; none is ever cut.")
+    unmatched_words: list[str] = Field(
+        description="Words of the question that no cited span says in any form, in its lines, its name or its"
+        " path; words of grammar and of asking are not among them."
+    )
+    searched: Searched
     mode: Mode
     top_score: float | None
     floor: Floor
@@ -107,6 +148,8 @@ class Answered(BaseModel):
             answer=given.text,
             citations=[Marked.of(found.revision, marked) for marked in given.marked],
             dropped=given.dropped,
+            unmatched_words=list(given.unmatched),
+            searched=Searched.of(found.searched),
             mode=found.mode,
             top_score=found.top_score,
             floor=Floor.of(given.floor),
@@ -121,7 +164,12 @@ class RefusedToAnswer(BaseModel):
     answered_by: Literal["extractive"] = "extractive"
     reason: Refusal
     detail: str = Field(description="The same in a sentence.")
-    coverage: Coverage = Field(description="What was searched, and what was not.")
+    searched: Searched
+    coverage: Coverage = Field(description="What of the repository can be searched, and what can not.")
+    nearest: list[Near] = Field(
+        description=f"What came nearest, at most {NEAREST}. It is not an answer: nothing here says that it is"
+        " about the question."
+    )
     mode: Mode
     top_score: float | None
     floor: Floor
@@ -133,8 +181,10 @@ class RefusedToAnswer(BaseModel):
         return cls(
             repo_id=found.revision.repo_id,
             reason=refusal,
-            detail=_detail(refusal, given.floor),
+            detail=_detail(refusal, found, given.floor),
+            searched=Searched.of(found.searched),
             coverage=Coverage.of(found.revision.coverage),
+            nearest=[Near.of_hit(hit) for hit in found.hits[:NEAREST]],
             mode=found.mode,
             top_score=found.top_score,
             floor=Floor.of(given.floor),
@@ -149,13 +199,22 @@ def to_response(given: Answer) -> AskResponse:
     return Answered.of(given) if given.refusal is None else RefusedToAnswer.of(given, given.refusal)
 
 
-def _detail(refusal: Refusal, floor: answer.Floor) -> str:
-    if refusal is Refusal.NO_SPANS:
-        return "Nothing in this repository's index matched the question."
-    if refusal is Refusal.UNSCORED:
-        return "What matched could not be compared by meaning, so nothing tells whether it is near enough."
-    if floor.calibrated:
-        kind = "An evaluation chose that floor."
-    else:
-        kind = "That floor was set by hand, not measured: no evaluation has chosen this number."
+def _detail(refusal: Refusal, found: Found, floor: answer.Floor) -> str:
+    match refusal:
+        case Refusal.NO_SUBJECT:
+            return "The question holds only words of grammar, and names nothing here: say what it is about."
+        case Refusal.NO_SPANS if found.only and not found.searched.spans:
+            return f"The filter leaves nothing of this repository's index to search: {found.only}."
+        case Refusal.NO_SPANS if found.only:
+            return f"Nothing that the filter leaves of this repository's index matched: {found.only}."
+        case Refusal.NO_SPANS:
+            return "Nothing in this repository's index matched the question."
+        case Refusal.UNSCORED:
+            return (
+                "What matched could not be compared by meaning, so nothing tells whether it is near enough."
+            )
+        case Refusal.BELOW_FLOOR if floor.calibrated:
+            kind = "An evaluation chose that floor."
+        case Refusal.BELOW_FLOOR:
+            kind = "That floor was set by hand, not measured: no evaluation has chosen this number."
     return f"The best match scored under the floor of {floor.value:g}. {kind}"

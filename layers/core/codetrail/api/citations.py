@@ -5,7 +5,7 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from codetrail.domain import answer, repo, span
+from codetrail.domain import answer, repo, search, span
 from codetrail.domain.repo import Revision
 
 # A response has 6 MB at most, and a list 50 spans; what is cut here is still covered by the digest.
@@ -72,6 +72,38 @@ class Citation(BaseModel):
             permalink=citation.permalink,
             staleness=Staleness.of(revision),
         )
+
+
+class Place(BaseModel):
+    """Where a span stands. GET …/spans/{span_id} gives its citation."""
+
+    model_config = ConfigDict(title="Place")
+
+    span_id: str
+    path: str
+    start_line: int
+    end_line: int
+
+    @classmethod
+    def of(cls, place: search.Place) -> Self:
+        """Tell *place*."""
+        return cls(
+            span_id=place.span_id, path=place.path, start_line=place.start_line, end_line=place.end_line
+        )
+
+
+class Searched(BaseModel):
+    """What the question was compared with: what the filter leaves of the repository."""
+
+    model_config = ConfigDict(title="Searched")
+
+    files: int
+    spans: int
+
+    @classmethod
+    def of(cls, searched: search.Searched) -> Self:
+        """Tell *searched*."""
+        return cls(files=searched.files, spans=searched.spans)
 
 
 class Coverage(BaseModel):

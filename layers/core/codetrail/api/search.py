@@ -1,14 +1,36 @@
 """The wire of POST /api/repos/{repo}/search: a question in, ranked spans out."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, StrictStr, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    model_validator,
+)
+from pydantic.json_schema import SkipJsonSchema
 
-from codetrail.api.citations import Citation, shown_text
+from codetrail.api.citations import Citation, Place, Searched, shown_text
 from codetrail.api.parameters import MAX_LIMIT, MIN_LIMIT, bounded
 from codetrail.domain import search
+from codetrail.domain.languages import LANGUAGES
 from codetrail.domain.repo import Revision
-from codetrail.domain.search import MAX_QUERY_BYTES, Found, Mode, Query
+from codetrail.domain.search import (
+    MAX_COPY_PLACES,
+    MAX_GLOB_BYTES,
+    MAX_QUERY_BYTES,
+    Filter,
+    Found,
+    Mode,
+    Query,
+    read_glob,
+)
 from codetrail.domain.span import Kind
 from codetrail.domain.words import has_word
 
@@ -21,6 +43,10 @@ NOT_ASKED_FOR = {
     "w_vector": "w_vector is no setting of a request; leave it out",
     "w_lexical": "w_lexical is no setting of a request; leave it out",
 }
+
+
+COPIES = "In how many other places of what was searched the same bytes stand; they are no hits of their own."
+COPY_PLACES = f"The first of these places, at most {MAX_COPY_PLACES}: each has the digest of the citation."
 
 
 def _question(text: str) -> str:
@@ -55,12 +81,80 @@ Limit = Annotated[
 ]
 
 
-class SearchRequest(BaseModel):
-    """A question to one repository."""
+def _one_of(values: Iterable[str]) -> BeforeValidator:
+    known = sorted(values)
+
+    def check(value: object) -> object:
+        if value not in known:
+            raise ValueError(f"it must be one of {', '.join(known)}")
+        return value
+
+    return BeforeValidator(check)
+
+
+def _flag(value: object) -> object:
+    if not isinstance(value, bool):
+        raise ValueError("it must be true or false")
+    return value
+
+
+def _undefaulted(schema: dict[str, Any]) -> None:
+    # Left out is not the same as sent empty, which is refused.
+    schema.pop("default", None)
+
+
+Path = Annotated[
+    StrictStr,
+    AfterValidator(read_glob),
+    Field(
+        description=f"Search only these paths: a glob from the root, at most {MAX_GLOB_BYTES} bytes."
+        " `*` is anything within a segment, `?` one character of it, `**` anything across segments; a folder"
+        " with a `/` behind it is all below it.",
+        json_schema_extra=_undefaulted,
+    ),
+]
+Language = Annotated[
+    StrictStr,
+    _one_of(LANGUAGES),
+    Field(
+        description="Search only spans in this language.",
+        json_schema_extra=lambda schema: schema.update(enum=sorted(LANGUAGES)) or _undefaulted(schema),
+    ),
+]
+WantedKind = Annotated[
+    Kind | SkipJsonSchema[None],
+    _one_of(Kind),
+    Field(description="Search only spans of this kind.", json_schema_extra=_undefaulted),
+]
+ExcludeTests = Annotated[
+    StrictBool,
+    BeforeValidator(_flag),
+    Field(description="Leave out spans of test, example and benchmark files."),
+]
+
+
+class FilteredRequest(BaseModel):
+    """A question to one repository, or to a part of it."""
 
     model_config = ConfigDict(extra="forbid")
 
     q: Question
+    path: Path = ""
+    language: Language = ""
+    kind: WantedKind = None
+    exclude_tests: ExcludeTests = False
+
+    @property
+    def only(self) -> Filter:
+        """The part that is searched."""
+        return Filter(
+            path=self.path, language=self.language, kind=self.kind, exclude_tests=self.exclude_tests
+        )
+
+
+class SearchRequest(FilteredRequest):
+    """A question to one repository, or to a part of it."""
+
     limit: Limit = DEFAULT_LIMIT
 
     @model_validator(mode="before")
@@ -71,7 +165,7 @@ class SearchRequest(BaseModel):
 
     def to_query(self, repo_id: str) -> Query:
         """Return the question as the service takes it."""
-        return Query(repo_id=repo_id, text=self.q, limit=self.limit)
+        return Query(repo_id=repo_id, text=self.q, limit=self.limit, only=self.only)
 
 
 class Hit(BaseModel):
@@ -95,6 +189,8 @@ class Hit(BaseModel):
     vector_rank: int = Field(description="Its place by meaning; 0 when that arm did not return it.")
     lexical_rank: int = Field(description="Its place by words; 0 when that arm did not return it.")
     citation: Citation
+    copies: int = Field(description=COPIES)
+    copy_places: list[Place] = Field(description=COPY_PLACES)
 
     @classmethod
     def of(cls, revision: Revision, hit: search.Hit) -> Self:
@@ -115,6 +211,8 @@ class Hit(BaseModel):
             vector_rank=hit.vector_rank,
             lexical_rank=hit.lexical_rank,
             citation=Citation.of(revision, span),
+            copies=hit.copies,
+            copy_places=[Place.of(place) for place in hit.copy_places],
         )
 
 
@@ -126,6 +224,7 @@ class SearchResponse(BaseModel):
     top_score: float | None = Field(
         description="The best cosine; null in lexical mode and when nothing matched."
     )
+    searched: Searched
     count: int
     hits: list[Hit]
 
@@ -136,6 +235,7 @@ class SearchResponse(BaseModel):
             repo_id=found.revision.repo_id,
             mode=found.mode,
             top_score=found.top_score,
+            searched=Searched.of(found.searched),
             count=len(found.hits),
             hits=[Hit.of(found.revision, hit) for hit in found.hits],
         )

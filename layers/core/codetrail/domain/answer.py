@@ -16,6 +16,7 @@ from codetrail.domain.span import Span
 class Refusal(StrEnum):
     """Why there is no answer."""
 
+    NO_SUBJECT = "no_subject"  # the question holds words of grammar only
     NO_SPANS = "no_spans"
     BELOW_FLOOR = "below_floor"
     UNSCORED = "unscored"
@@ -81,13 +82,15 @@ class Marked:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An extractive answer or a refusal, over what was found. `dropped`: whole spans that did not fit."""
+    """An extractive answer or a refusal, over what was found. `dropped`: whole spans that did not fit.
+    `unmatched`: words of the question that no quoted span says, as they are written there."""
 
     found: Found
     floor: Floor
     text: str = ""
     marked: tuple[Marked, ...] = ()
     dropped: int = 0
+    unmatched: tuple[str, ...] = ()
     refusal: Refusal | None = None
 
 

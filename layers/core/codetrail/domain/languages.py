@@ -105,6 +105,8 @@ _BY_INTERPRETER = {
     "ts-node": "typescript",
     "zsh": "bash",
 }
+# Every language that a file here may be in.
+LANGUAGES = frozenset([*_EXTENSIONS, *_BY_NAME.values(), *_BY_INTERPRETER.values()])
 _SHEBANG_BYTES = 256
 # What C cannot say: enough to tell a C++ header called .h.
 _CPP = re.compile(

@@ -1,22 +1,24 @@
 """An answer made of whole spans, each with a marker and a citation, or a refusal that says why."""
 
 import logging
-from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from codetrail.domain.answer import Answer, Floor, Marked, Refusal
-from codetrail.domain.search import Found, Hit, Mode, Query
+from codetrail.domain.picking import ContentWords, pick
+from codetrail.domain.question import Question
+from codetrail.domain.repo import Revision
+from codetrail.domain.search import Found, Hit, Mode, Query, Searched
 from codetrail.domain.span import Span
+from codetrail.domain.terms import TermReader
+from codetrail.domain.words import runs
 from codetrail.services.ports import Embedder, RepoStore, SearchStore, Stemmer
-from codetrail.services.search import best_cosine, search
+from codetrail.services.search import best_cosine, find, served
 
 # The bottom of the cosine's range: it refuses nothing. Nobody has measured a better number yet.
 SHIPPED_FLOOR = -1.0
-# Spans that repeat others are folded, so more are looked at than are asked for.
+# Spans that overlap better ones are passed over, and of the rest those that say more of the question come
+# first, so more are looked at than are asked for.
 SPARE_HITS = 2
-# Neighbouring windows share a quarter of their lines and both have something to say; a class and its method
-# share all of the method.
-SHARED_LINES = 0.5
 
 log = logging.getLogger(__name__)
 
@@ -35,23 +37,52 @@ def ask(
 ) -> Answer:
     """Return an extractive answer to *query*, or a refusal. Raises what `search` raises.
 
-    The floor is compared with the best cosine of the hits, which is the one number here that says how near a
-    match is; in lexical mode there is none and no floor applies.
+    `domain.picking` says which spans are quoted. The floor is compared with the best cosine of the hits: the
+    one number here that says how near a match is. In lexical mode there is none, and no floor applies.
     """
-    deeper = replace(query, limit=query.limit * SPARE_HITS)
-    found = search(deeper, repos=repos, spans=spans, embedder=embedder, stemmer=stemmer, mode=mode)
-    hits = tuple(_folded(found.hits)[: query.limit])
-    found = replace(found, hits=hits, top_score=best_cosine(hits))
+    revision = served(query.repo_id, repos=repos, embedder=embedder, mode=mode)
+    reader = TermReader(stemmer.stems)
+    question = Question.read(query.text, reader)
     applied = Floor(
         value=SHIPPED_FLOOR if floor is None else floor,
         calibrated=False,
         applicable=mode is not Mode.LEXICAL,
     )
+    if not _has_subject(query.text, revision, spans, reader):
+        nothing = Found(revision, mode, (), None, Searched(files=0, spans=0), query.only)
+        return _asked(Answer(found=nothing, floor=applied, refusal=Refusal.NO_SUBJECT), repos)
+    deeper = replace(query, limit=query.limit * SPARE_HITS)
+    pool = find(deeper, question, revision, spans=spans, embedder=embedder, reader=reader, mode=mode)
+    hits = pool.hits[: query.limit]
+    found = replace(pool, hits=hits, top_score=best_cosine(hits))
     refusal = _refusal(found, applied)
-    log.info("asked", extra={"repo": query.repo_id, "refused": str(refusal or ""), "hits": len(hits)})
     if refusal:
-        return Answer(found=found, floor=applied, refusal=refusal)
-    return _quoted(found, applied, max_spans=max_spans, max_characters=max_characters)
+        return _asked(Answer(found=found, floor=applied, refusal=refusal), repos)
+    page = _Page(max_spans, max_characters)
+    content = ContentWords.of(question, stemmer.stems, reader)
+    unmatched = pick(pool.hits, question, content, page.take, query.limit)
+    answer = Answer(
+        found=found,
+        floor=applied,
+        text="\n\n".join(page.pieces),
+        marked=tuple(page.marked),
+        dropped=page.dropped,
+        unmatched=unmatched,
+    )
+    return _asked(answer, repos)
+
+
+def _asked(answer: Answer, repos: RepoStore) -> Answer:
+    found = answer.found
+    repos.used(found.revision.repo_id)
+    told = {"repo": found.revision.repo_id, "refused": str(answer.refusal or ""), "hits": len(found.hits)}
+    log.info("asked", extra=told)
+    return answer
+
+
+def _has_subject(text: str, revision: Revision, spans: SearchStore, reader: TermReader) -> bool:
+    """Whether the question holds more than words of grammar, or one of these is a name here, such as `Do`."""
+    return bool(reader.terms(text)) or bool(spans.named(revision, [run.casefold() for run in runs(text)]))
 
 
 def _refusal(found: Found, floor: Floor) -> Refusal | None:
@@ -64,45 +95,29 @@ def _refusal(found: Found, floor: Floor) -> Refusal | None:
     return Refusal.BELOW_FLOOR if found.top_score < floor.value else None
 
 
-def _folded(hits: Iterable[Hit]) -> list[Hit]:
-    """Leave out each hit whose lines or bytes a better one has shown already."""
-    kept: list[Hit] = []
-    for hit in hits:
-        if not any(_repeats(hit.span, better.span) for better in kept):
-            kept.append(hit)
-    return kept
+@dataclass(slots=True)
+class _Page:
+    """Whole spans under their markers, as many as fit. The best one is quoted even when it alone is too long:
+    an answer that leaves out what it found is none."""
 
+    max_spans: int
+    max_characters: int
+    pieces: list[str] = field(default_factory=list)
+    marked: list[Marked] = field(default_factory=list)
+    dropped: int = 0
+    length: int = 0
 
-def _repeats(span: Span, better: Span) -> bool:
-    if span.digest == better.digest:
+    def take(self, hit: Hit) -> bool:
+        """Quote *hit* if it fits, else count it; return whether it was quoted."""
+        piece = _piece(len(self.marked) + 1, hit.span)
+        longer = self.length + len(piece) + (2 if self.pieces else 0)
+        if len(self.marked) == self.max_spans or (longer > self.max_characters and self.marked):
+            self.dropped += 1
+            return False
+        self.pieces.append(piece)
+        self.marked.append(Marked(marker=len(self.marked) + 1, hit=hit))
+        self.length = longer
         return True
-    if span.path != better.path:
-        return False
-    shared = min(span.end_line, better.end_line) - max(span.start_line, better.start_line) + 1
-    shorter = min(span.end_line - span.start_line, better.end_line - better.start_line) + 1
-    return shared >= SHARED_LINES * shorter
-
-
-def _quoted(found: Found, floor: Floor, *, max_spans: int, max_characters: int) -> Answer:
-    """Quote whole spans in order, as many as fit. The best one is quoted even when it alone is too long: an
-    answer that leaves out what it found is none."""
-    pieces: list[str] = []
-    marked: list[Marked] = []
-    length = 0
-    for hit in found.hits:
-        piece = _piece(len(marked) + 1, hit.span)
-        longer = length + len(piece) + (2 if pieces else 0)
-        if len(marked) < max_spans and (longer <= max_characters or not marked):
-            pieces.append(piece)
-            marked.append(Marked(marker=len(marked) + 1, hit=hit))
-            length = longer
-    return Answer(
-        found=found,
-        floor=floor,
-        text="\n\n".join(pieces),
-        marked=tuple(marked),
-        dropped=len(found.hits) - len(marked),
-    )
 
 
 def _piece(marker: int, span: Span) -> str:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from codetrail.domain.job import FailureReason, IndexJob, Job, JobEvent, LoadBatch, Stage
 from codetrail.domain.manifest import BatchEntry, BatchKind, Manifest, Row
 from codetrail.domain.repo import Revision
+from codetrail.domain.search import Copies, Filter
 from codetrail.domain.span import Span
 
 Vector = npt.NDArray[np.float32]  # shape (dimension,), unit length
@@ -126,11 +127,22 @@ class Candidate:
     name_mass: float
 
 
-class SearchStore(Protocol):
+@dataclass(frozen=True, slots=True)
+class Eligible:
+    """What a filter leaves of a revision: the spans, and how many files they stand in."""
+
+    ordinals: Ordinals
+    files: int
+
+
+class Arms(Protocol):
     """Reading one revision's spans by meaning, by words and by name."""
 
-    def nearest(self, revision: Revision, vector: Vector, limit: int) -> list[tuple[int, float]]:
-        """(ordinal, cosine), best first; exact, or re-ranked exactly above about 10,000 spans."""
+    def nearest(
+        self, revision: Revision, vector: Vector, limit: int, among: Ordinals | None = None
+    ) -> list[tuple[int, float]]:
+        """(ordinal, cosine), best first, of all spans or of those *among*; exact, or re-ranked exactly where
+        there are more than about 10,000 of them."""
 
     def cosines(self, revision: Revision, vector: Vector, ordinals: Sequence[int]) -> dict[int, float]:
         """The exact cosine of each span named."""
@@ -144,8 +156,24 @@ class SearchStore(Protocol):
     def candidates(self, revision: Revision, ordinals: Sequence[int]) -> list[Candidate]:
         """What ranking needs of these spans."""
 
+
+class SearchStore(Arms, Protocol):
+    """The arms, what a filter leaves for them, and the spans that they find."""
+
+    def eligible(self, revision: Revision, only: Filter) -> Eligible:
+        """The spans that the filter leaves."""
+
+    def digests(self, revision: Revision, ordinals: Sequence[int]) -> dict[int, str]:
+        """The digest of each span named: copies of one text have the same."""
+
     def spans(self, revision: Revision, ordinals: Sequence[int]) -> dict[int, Span]:
         """The spans themselves, by ordinal."""
+
+    def copies(
+        self, revision: Revision, digests: Sequence[str], limit: int, among: Ordinals | None = None
+    ) -> dict[str, Copies]:
+        """Where the texts of these digests stand, *limit* places of each; two spans of the same lines stand
+        in one place."""
 
 
 class LoadStore(Protocol):

@@ -2,8 +2,10 @@
 
 import logging
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,25 +14,29 @@ from codetrail.domain import ranking
 from codetrail.domain.bm25 import idf
 from codetrail.domain.question import Question
 from codetrail.domain.repo import Revision
-from codetrail.domain.search import Found, Hit, Mode, Query
+from codetrail.domain.search import MAX_COPY_PLACES, Copies, Found, Hit, Mode, Query, Searched
 from codetrail.domain.span import Span
 from codetrail.domain.terms import TermReader
 from codetrail.errors import Unavailable, WrongModel
-from codetrail.services.ports import Embedder, RepoStore, SearchStore, Stemmer, Vector
+from codetrail.services.ports import Arms, Embedder, Ordinals, RepoStore, SearchStore, Stemmer, Vector
 
 # How deep each arm is read. The union of three such lists ranks as well as scoring every span does: within
 # 0.005 of its mean reciprocal rank.
 ARM_DEPTH = 200
+# How much deeper an arm is read when it gave copies of few texts: six times at most, for 100,000 spans.
+DEEPER = 4
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class _Lexical:
-    """The word arm: the revision's best scores in order, and how to tell any other span's."""
+class LexicalArm:
+    """A question by its words: the best scores in order, and how to tell any other span's."""
 
     ranked: list[int]
-    scores: npt.NDArray[np.float64]  # by ordinal
+    scores: npt.NDArray[np.float64]  # by ordinal; 0 for what the filter leaves out
     worth: ranking.Worth
 
 
@@ -44,6 +50,30 @@ class Gathered:
     lexical_ranks: dict[int, int]
 
 
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    """A span in its place of the ranking, before its text is read."""
+
+    ordinal: int
+    score: float
+    cosine: float | None
+    vector_rank: int
+    lexical_rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Sought:
+    """A question on its way through the arms, and what it is compared with."""
+
+    question: Question
+    vector: Vector  # empty in lexical mode
+    reader: TermReader
+    revision: Revision
+    spans: SearchStore
+    among: Ordinals | None  # None: all spans of the revision
+    mode: Mode
+
+
 def search(
     query: Query, *, repos: RepoStore, spans: SearchStore, embedder: Embedder, stemmer: Stemmer, mode: Mode
 ) -> Found:
@@ -53,25 +83,66 @@ def search(
     `domain.ranking`: comparable within one answer, and no measure of quality. Raises NotFound, Gone, and
     WrongModel when the vectors of the revision come from another embedder; lexical mode compares no vectors.
     """
-    revision = repos.current(query.repo_id)
+    revision = served(query.repo_id, repos=repos, embedder=embedder, mode=mode)
+    reader = TermReader(stemmer.stems)
+    found = find(
+        query,
+        Question.read(query.text, reader),
+        revision,
+        spans=spans,
+        embedder=embedder,
+        reader=reader,
+        mode=mode,
+    )
+    repos.used(query.repo_id)
+    log.info("searched", extra={"repo": query.repo_id, "mode": str(mode), "hits": len(found.hits)})
+    return found
+
+
+def served(repo_id: str, *, repos: RepoStore, embedder: Embedder, mode: Mode) -> Revision:
+    """Return the published revision of *repo_id*. Raises NotFound, Gone, WrongModel."""
+    revision = repos.current(repo_id)
     if mode is not Mode.LEXICAL and revision.model != embedder.model:
         raise WrongModel(
             f"this repository was indexed with the embedder {revision.model}, and this process serves"
             f" {embedder.model}: index it again, or serve the embedder that it was indexed with"
         )
-    reader = TermReader(stemmer.stems)
-    question = Question.read(query.text, reader)
-    if revision.stats.spans == 0:
-        hits: list[Hit] = []
-    elif mode is Mode.VECTOR:
-        hits = _by_meaning(question, query.limit, revision, spans, embedder)
-    elif mode is Mode.LEXICAL:
-        hits = _by_words(question, query.limit, revision, spans)
+    return revision
+
+
+def find(
+    query: Query,
+    question: Question,
+    revision: Revision,
+    *,
+    spans: SearchStore,
+    embedder: Embedder,
+    reader: TermReader,
+    mode: Mode,
+) -> Found:
+    """Return the best spans of *revision* for *query*, which is read as *question*; each text once.
+
+    The filter acts before an arm cuts its candidates, so that none of them is taken up by what it leaves out.
+    Document frequencies stay those of the whole revision: a word is as rare in a folder as it is in all.
+    """
+    eligible = spans.eligible(revision, query.only) if query.only else None
+    if eligible is None:
+        searched = Searched(files=revision.files_with_spans, spans=revision.stats.spans)
     else:
-        hits = _by_all(question, query.limit, revision, spans, embedder, reader)
-    repos.used(query.repo_id)
-    log.info("searched", extra={"repo": query.repo_id, "mode": str(mode), "hits": len(hits)})
-    return Found(revision=revision, mode=mode, hits=tuple(hits), top_score=best_cosine(hits))
+        searched = Searched(files=eligible.files, spans=len(eligible.ordinals))
+    hits: list[Hit] = []
+    if searched.spans:
+        vector = np.zeros(0, np.float32) if mode is Mode.LEXICAL else embedder.embed([question.text])[0]
+        among = eligible.ordinals if eligible else None
+        hits = _hits(_Sought(question, vector, reader, revision, spans, among, mode), query.limit)
+    return Found(
+        revision=revision,
+        mode=mode,
+        hits=tuple(hits),
+        top_score=best_cosine(hits),
+        searched=searched,
+        only=query.only,
+    )
 
 
 def best_cosine(hits: Iterable[Hit]) -> float | None:
@@ -79,78 +150,104 @@ def best_cosine(hits: Iterable[Hit]) -> float | None:
     return max((hit.vector_score for hit in hits if hit.vector_score is not None), default=None)
 
 
-def _by_meaning(
-    question: Question, limit: int, revision: Revision, spans: SearchStore, embedder: Embedder
-) -> list[Hit]:
-    near = spans.nearest(revision, _vector(question, embedder), limit)
-    found = _texts(spans, revision, [ordinal for ordinal, _ in near])
-    return [
-        Hit(
-            span=found[ordinal],
-            score=_finite(cosine) or 0.0,
-            vector_score=_finite(cosine),
-            vector_rank=rank,
-            lexical_rank=0,
-        )
+def _hits(sought: _Sought, limit: int) -> list[Hit]:
+    best = dict(islice(_distinct(sought, limit).items(), limit))
+    found = _whole(sought.spans.spans(sought.revision, [one.ordinal for one in best.values()]), best)
+    # One more than are shown, since the hit itself may be among them.
+    copies = sought.spans.copies(sought.revision, list(best), MAX_COPY_PLACES + 1, sought.among)
+    return [_hit(one, found[one.ordinal], copies.get(digest)) for digest, one in best.items()]
+
+
+def _distinct(sought: _Sought, limit: int) -> dict[str, _Scored]:
+    """The ranking with each text once, where it ranks best, by its digest.
+
+    A text that stands in more places than an arm is deep hides all others, so the arms are read deeper until
+    there are enough, or no more.
+    """
+    rank = {Mode.VECTOR: _by_meaning, Mode.LEXICAL: _by_words, Mode.HYBRID: _by_all}[sought.mode]
+    depth = ARM_DEPTH
+    while True:
+        ranked, cut = rank(sought, depth)
+        digests = _whole(sought.spans.digests(sought.revision, [one.ordinal for one in ranked]), ranked)
+        distinct: dict[str, _Scored] = {}
+        for one in ranked:
+            distinct.setdefault(digests[one.ordinal], one)
+        if len(distinct) >= limit or len(distinct) == len(ranked) or not cut:
+            return distinct
+        depth *= DEEPER
+
+
+def _hit(one: _Scored, span: Span, copies: Copies | None) -> Hit:
+    elsewhere = [
+        place
+        for place in (copies.places if copies else ())
+        if (place.path, place.start_line) != (span.path, span.start_line)
+    ]
+    return Hit(
+        span=span,
+        score=one.score,
+        vector_score=one.cosine,
+        vector_rank=one.vector_rank,
+        lexical_rank=one.lexical_rank,
+        copies=copies.count - 1 if copies else 0,
+        copy_places=tuple(elsewhere[:MAX_COPY_PLACES]),
+    )
+
+
+def _by_meaning(sought: _Sought, depth: int) -> tuple[list[_Scored], bool]:
+    near = sought.spans.nearest(sought.revision, sought.vector, depth, sought.among)
+    ranked = [
+        _Scored(ordinal, _finite(cosine) or 0.0, _finite(cosine), rank, 0)
         for rank, (ordinal, cosine) in enumerate(near, 1)
     ]
+    return ranked, len(near) == depth
 
 
-def _by_words(question: Question, limit: int, revision: Revision, spans: SearchStore) -> list[Hit]:
-    lexical = _lexical(question, revision, spans, ARM_DEPTH)
-    best = lexical.ranked[:limit]
-    found = _texts(spans, revision, best)
-    return [
-        Hit(
-            span=found[ordinal],
-            score=float(lexical.scores[ordinal]),
-            vector_score=None,
-            vector_rank=0,
-            lexical_rank=rank,
-        )
-        for rank, ordinal in enumerate(best, 1)
+def _by_words(sought: _Sought, depth: int) -> tuple[list[_Scored], bool]:
+    lexical = lexical_arm(sought.question, sought.revision, sought.spans, depth, sought.among)
+    ranked = [
+        _Scored(ordinal, float(lexical.scores[ordinal]), None, 0, rank)
+        for rank, ordinal in enumerate(lexical.ranked, 1)
     ]
+    return ranked, len(ranked) == depth
 
 
-def _by_all(
-    question: Question,
-    limit: int,
-    revision: Revision,
-    spans: SearchStore,
-    embedder: Embedder,
-    reader: TermReader,
-) -> list[Hit]:
-    gathered = gather(question, revision, spans, _vector(question, embedder), reader, ARM_DEPTH)
-    scored = sorted(
-        zip(map(ranking.score, gathered.features), gathered.evidence, strict=True),
-        key=lambda pair: (-pair[0], pair[1].ordinal),
-    )[:limit]
-    found = _texts(spans, revision, [one.ordinal for _, one in scored])
-    return [
-        Hit(
-            span=found[one.ordinal],
-            score=score,
-            vector_score=one.cosine,
-            vector_rank=gathered.vector_ranks.get(one.ordinal, 0),
-            lexical_rank=gathered.lexical_ranks.get(one.ordinal, 0),
+def _by_all(sought: _Sought, depth: int) -> tuple[list[_Scored], bool]:
+    gathered = gather(
+        sought.question, sought.revision, sought.spans, sought.vector, sought.reader, depth, sought.among
+    )
+    ranked = [
+        _Scored(
+            one.ordinal,
+            score,
+            one.cosine,
+            gathered.vector_ranks.get(one.ordinal, 0),
+            gathered.lexical_ranks.get(one.ordinal, 0),
         )
-        for score, one in scored
+        for score, one in sorted(
+            zip(map(ranking.score, gathered.features), gathered.evidence, strict=True),
+            key=lambda pair: (-pair[0], pair[1].ordinal),
+        )
     ]
+    return ranked, depth in (len(gathered.vector_ranks), len(gathered.lexical_ranks))
 
 
 def gather(
     question: Question,
     revision: Revision,
-    spans: SearchStore,
+    spans: Arms,
     vector: Vector,
     reader: TermReader,
     depth: int,
+    among: Ordinals | None = None,
 ) -> Gathered:
-    """Return the candidates of all three arms, each read *depth* deep, and what speaks for each of them."""
-    near = spans.nearest(revision, vector, depth)
-    lexical = _lexical(question, revision, spans, depth)
+    """Return the candidates of all three arms, each read *depth* deep, and what speaks for each of them; of
+    all spans of the revision, or of those *among*."""
+    near = spans.nearest(revision, vector, depth, among)
+    lexical = lexical_arm(question, revision, spans, depth, among)
     bearers = {
-        name: frozenset(ordinals.tolist()) for name, ordinals in spans.named(revision, question.names).items()
+        name: frozenset(ordinals.tolist() if among is None else np.intersect1d(ordinals, among).tolist())
+        for name, ordinals in spans.named(revision, question.names).items()
     }
     cosines = dict(near)
     candidates = list(dict.fromkeys([*cosines, *lexical.ranked, *_first(question.names, bearers, depth)]))
@@ -177,19 +274,22 @@ def gather(
     )
 
 
-def _vector(question: Question, embedder: Embedder) -> Vector:
-    vector: Vector = embedder.embed([question.text])[0]
-    return vector
-
-
-def _lexical(question: Question, revision: Revision, spans: SearchStore, depth: int) -> _Lexical:
+def lexical_arm(
+    question: Question, revision: Revision, spans: Arms, depth: int, among: Ordinals | None = None
+) -> LexicalArm:
+    """Score the spans by the question's words, and rank the best *depth* of those that hold any; of all spans
+    of the revision, or of those *among*."""
     postings = spans.postings(revision, list(question.terms))
     total = revision.stats.spans
     worth = {posting.term: idf(total, len(posting.ordinals)) for posting in postings}
     scores = np.zeros(total, dtype=np.float64)
     for posting in postings:
         scores[posting.ordinals] += posting.weights * (question.terms[posting.term] * worth[posting.term])
-    return _Lexical(
+    if among is not None:
+        left_out = np.ones(total, dtype=np.bool_)
+        left_out[among] = False
+        scores[left_out] = 0.0
+    return LexicalArm(
         ranked=_best(scores, depth), scores=scores, worth=ranking.Worth(of=worth, largest=idf(total, 1))
     )
 
@@ -212,9 +312,8 @@ def _first(names: Sequence[str], bearers: dict[str, frozenset[int]], depth: int)
     return found[:depth]
 
 
-def _texts(spans: SearchStore, revision: Revision, ordinals: Sequence[int]) -> dict[int, Span]:
-    found = spans.spans(revision, ordinals)
-    if len(found) != len(ordinals):
+def _whole(found: dict[int, T], wanted: Collection[object]) -> dict[int, T]:
+    if len(found) != len(wanted):
         # Published anew and swept in the middle of this request: what is left of it is no whole revision.
         raise Unavailable("the repository was indexed anew during this search; ask again")
     return found

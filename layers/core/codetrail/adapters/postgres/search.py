@@ -6,17 +6,23 @@ rows or none, and an answer would be refused that is there. Above, a scan of one
 candidates, and their order is exact again.
 """
 
+import re
 from collections.abc import Sequence
+from functools import cache
 from typing import LiteralString
 
 import numpy as np
+import psycopg
 from psycopg import sql
+from psycopg.adapt import Dumper
+from psycopg.pq import Format
 from psycopg.rows import class_row, kwargs_row
 
 from codetrail.adapters.postgres.connection import Database
 from codetrail.domain.repo import Revision
+from codetrail.domain.search import Copies, Filter, Place, glob_pieces
 from codetrail.domain.span import Kind, Span
-from codetrail.services.ports import Candidate, Ordinals, TermPostings, Vector
+from codetrail.services.ports import Candidate, Eligible, Ordinals, TermPostings, Vector
 
 # Measured on two cores: an exact scan of 10,000 vectors of 384 dimensions takes about as long as all the rest
 # of a search.
@@ -24,31 +30,71 @@ EXACT_SPANS = 10_000
 # How many of the nearest by sign are compared exactly. Of the true 200 nearest among 100,000 vectors of the
 # default model, 800 hold 0.85, 2,400 hold 0.955 and 5,000 hold 0.985.
 SIGN_CANDIDATES = 5_000
+# How many spans, evenly spread, tell how near by sign the candidates are, and how many times their number are
+# let through: with 30 of 500 so near, chance seldom leaves too few, and what is too much is cut.
+SIGN_SAMPLE = 500
+SIGN_MARGIN = 1.2
 
 DIMENSIONS = (256, 384, 512, 768, 1024)
 
-# `+ 0` hides the order from any index on distance, now or later: the scan must stay exact.
-NEAREST = """
-    select ordinal, 1 - (embedding <=> %(vector)s::halfvec) as cosine
-      from {vectors}
-     where revision = %(revision)s
-     order by (embedding <=> %(vector)s::halfvec) + 0, ordinal
-     limit %(limit)s
+# Ordinals come as one value: a row for each would cost more than finding them.
+ELIGIBLE = """
+    with kept as materialized (
+        select ordinal, place
+          from spans
+         where revision = %(revision)s
+           and (%(language)s::text = '' or language = %(language)s)
+           and (%(kind)s::text = '' or kind = %(kind)s)
+           and not (test and %(exclude_tests)s)
+           and (%(path)s::text = '' or place in (
+                   select md5(path)::uuid
+                     from files
+                    where revision = %(revision)s and spans > 0 and path ~ %(path)s
+               ))
+    )
+    select (select count(*) from (select distinct place from kept) as places),
+           (select coalesce(string_agg(int4send(ordinal), ''), '') from kept)
 """
 
-# The candidates reach the second scan as an array: as a join the planner would read every vector after all.
+# `+ 0` hides the order from any index on distance, now or later: the scan must stay exact. Cosines are told
+# outside, since one select would compute every distance twice.
+NEAREST = """
+    select ordinal, 1 - distance as cosine
+      from (
+        select ordinal, (embedding <=> %(vector)s::halfvec) + 0 as distance
+          from {vectors}
+         where revision = %(revision)s and (%(among)s::int[] is null or ordinal = any(%(among)s::int[]))
+         order by distance, ordinal
+         limit %(limit)s
+      ) as nearest
+     order by distance, ordinal
+"""
+
+# The candidates reach the second scan as an array: as a join the planner would read every vector after all. A
+# sample tells how near by sign they are, since to sort all spans takes longer than to compare them.
 NEAREST_BY_SIGNS = """
-    select ordinal, 1 - (embedding <=> %(vector)s::halfvec) as cosine
-      from {vectors}
-     where revision = %(revision)s and ordinal = any (array(
-               select ordinal
-                 from {signs}
-                where revision = %(revision)s
-                order by (signs <~> binary_quantize(%(vector)s::halfvec)::bit({dimension})) + 0
-                limit %(candidates)s
-           ))
-     order by (embedding <=> %(vector)s::halfvec) + 0, ordinal
-     limit %(limit)s
+    select ordinal, 1 - distance as cosine
+      from (
+        select ordinal, (embedding <=> %(vector)s::halfvec) + 0 as distance
+          from {vectors}
+         where revision = %(revision)s and ordinal = any (array(
+                   select ordinal
+                     from {signs}
+                    where revision = %(revision)s
+                          and (%(among)s::int[] is null or ordinal = any(%(among)s::int[]))
+                          and (signs <~> binary_quantize(%(vector)s::halfvec)::bit({dimension})) <= (
+                              select percentile_disc(%(share)s) within group (order by
+                                         signs <~> binary_quantize(%(vector)s::halfvec)::bit({dimension}))
+                                from {signs}
+                               where revision = %(revision)s and ordinal = any(%(sample)s::int[])
+                          )
+                    order by (signs <~> binary_quantize(%(vector)s::halfvec)::bit({dimension})) + 0
+                    limit %(candidates)s
+               ))
+         order by distance, ordinal
+         limit %(limit)s
+      ) as nearest
+     order by distance, ordinal
 """
 
 COSINES = """
@@ -73,10 +119,30 @@ CANDIDATES = """
      order by ordinal
 """
 
+DIGESTS = "select ordinal, digest from spans where revision = %(revision)s and ordinal = any(%(ordinals)s)"
+
 SPANS = """
     select ordinal, id, path, kind, symbol, language, start_line, end_line, length, digest, text, test
       from spans
      where revision = %(revision)s and ordinal = any(%(ordinals)s)
+"""
+
+COPIES = """
+    select digest, id, path, start_line, end_line, copies
+      from (
+        select digest, ordinal, id, path, start_line, end_line, count(*) over of_digest as copies,
+               row_number() over (of_digest order by ordinal) as number
+          from (
+            select distinct on (digest, place, start_line) digest, ordinal, id, path, start_line, end_line
+              from spans
+             where revision = %(revision)s and digest = any(%(digests)s)
+                   and (%(among)s::int[] is null or ordinal = any(%(among)s::int[]))
+             order by digest, place, start_line, ordinal
+          ) as places
+        window of_digest as (partition by digest)
+      ) as numbered
+     where number <= %(limit)s
+     order by digest, ordinal
 """
 
 
@@ -86,21 +152,47 @@ class PostgresSearchStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def nearest(self, revision: Revision, vector: Vector, limit: int) -> list[tuple[int, float]]:
-        """(ordinal, cosine), best first; exact, or re-ranked exactly above `EXACT_SPANS` spans."""
-        statement = NEAREST if revision.stats.spans <= EXACT_SPANS else NEAREST_BY_SIGNS
+    def eligible(self, revision: Revision, only: Filter) -> Eligible:
+        """The spans that the filter leaves."""
         values = {
             "revision": revision.revision,
-            "vector": halfvec(vector),
-            "limit": limit,
-            "candidates": SIGN_CANDIDATES,
+            "path": expression(only.path) if only.path else "",
+            "language": only.language,
+            "kind": only.kind.value if only.kind else "",
+            "exclude_tests": only.exclude_tests,
         }
+        with self._database.session() as connection, connection.cursor(binary=True) as cursor:
+            ((files, ordinals),) = cursor.execute(ELIGIBLE, values).fetchall()
+        return Eligible(np.sort(np.frombuffer(ordinals, dtype=">i4").astype("<i4")), files)
+
+    def nearest(
+        self, revision: Revision, vector: Vector, limit: int, among: Ordinals | None = None
+    ) -> list[tuple[int, float]]:
+        """(ordinal, cosine), best first, of all spans or of those *among*; exact, or re-ranked exactly where
+        there are more than `EXACT_SPANS` of them."""
+        compared = revision.stats.spans if among is None else len(among)
+        values: dict[str, object] = {
+            "revision": revision.revision,
+            "vector": Halfvec.of(vector),
+            "limit": limit,
+            "among": _array(among),
+        }
+        statement: LiteralString = NEAREST
+        if compared > EXACT_SPANS:
+            statement = NEAREST_BY_SIGNS
+            candidates = max(SIGN_CANDIDATES, limit)
+            every = np.arange(compared, dtype="<i4") if among is None else among
+            values |= {
+                "candidates": candidates,
+                "share": min(1.0, SIGN_MARGIN * candidates / compared),
+                "sample": _array(every[:: max(1, compared // SIGN_SAMPLE)]),
+            }
         with self._database.session() as connection, connection.cursor(binary=True) as cursor:
             return cursor.execute(_of_dimension(statement, revision.dimension), values).fetchall()
 
     def cosines(self, revision: Revision, vector: Vector, ordinals: Sequence[int]) -> dict[int, float]:
         """The exact cosine of each span named."""
-        values = {"revision": revision.revision, "vector": halfvec(vector), "ordinals": list(ordinals)}
+        values = {"revision": revision.revision, "vector": Halfvec.of(vector), "ordinals": list(ordinals)}
         with self._database.session() as connection, connection.cursor(binary=True) as cursor:
             return dict(cursor.execute(_of_dimension(COSINES, revision.dimension), values).fetchall())
 
@@ -128,6 +220,12 @@ class PostgresSearchStore:
         ):
             return cursor.execute(CANDIDATES, values).fetchall()
 
+    def digests(self, revision: Revision, ordinals: Sequence[int]) -> dict[int, str]:
+        """The digest of each span named."""
+        values = {"revision": revision.revision, "ordinals": list(ordinals)}
+        with self._database.session() as connection, connection.cursor(binary=True) as cursor:
+            return dict(cursor.execute(DIGESTS, values).fetchall())
+
     def spans(self, revision: Revision, ordinals: Sequence[int]) -> dict[int, Span]:
         """The spans themselves, by ordinal."""
         values = {"revision": revision.revision, "ordinals": list(ordinals)}
@@ -136,6 +234,24 @@ class PostgresSearchStore:
             connection.cursor(binary=True, row_factory=kwargs_row(span_of)) as cursor,
         ):
             return {span.ordinal: span for span in cursor.execute(SPANS, values)}
+
+    def copies(
+        self, revision: Revision, digests: Sequence[str], limit: int, among: Ordinals | None = None
+    ) -> dict[str, Copies]:
+        """Where the texts of these digests stand, *limit* places of each."""
+        values = {
+            "revision": revision.revision,
+            "digests": list(digests),
+            "limit": limit,
+            "among": _array(among),
+        }
+        counts: dict[str, int] = {}
+        places: dict[str, list[Place]] = {}
+        with self._database.session() as connection, connection.cursor(binary=True) as cursor:
+            for digest, span_id, path, start_line, end_line, copies in cursor.execute(COPIES, values):
+                counts[digest] = copies
+                places.setdefault(digest, []).append(Place(span_id, path, start_line, end_line))
+        return {digest: Copies(count, tuple(places[digest])) for digest, count in counts.items()}
 
 
 def span_of(
@@ -147,6 +263,48 @@ def span_of(
         ordinal=ordinal, id=id, path=path, kind=Kind(kind), symbol=symbol, language=language,
         start_line=start_line, end_line=end_line, length=length, digest=digest, text=text, test=test,
     )  # fmt: skip
+
+
+def expression(glob: str) -> str:
+    """Return *glob* as a regular expression of Postgres, anchored at both ends.
+
+    It has no group that captures and no reference to one, so Postgres runs it as a finite automaton: once
+    over each path, never back.
+    """
+    return "^" + "".join(_literal(text) + _MEANS[wildcard] for text, wildcard in glob_pieces(glob)) + "$"
+
+
+_MEANS = {"": "", "?": "[^/]", "*": "[^/]*", "**": ".*", "**/": "(?:.*/)?"}
+
+
+def _literal(text: str) -> str:
+    # A backslash makes any ASCII sign itself; before a letter or a digit it would mean something.
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)
+
+
+def _array(ordinals: Ordinals | None) -> str | None:
+    # In Postgres' own text form: psycopg would convert each number by itself.
+    return None if ordinals is None else "{" + ",".join(map(str, ordinals.tolist())) + "}"
+
+
+class Halfvec(bytes):
+    """A vector in pgvector's binary form: a parameter whose type the statement tells."""
+
+    @classmethod
+    def of(cls, vector: Vector) -> "Halfvec":
+        """Return *vector* rounded to halves."""
+        # Two bytes of width, two that are unused, then the halves, all big-endian.
+        return cls(len(vector).to_bytes(2, "big") + b"\0\0" + vector.astype(">f2").tobytes())
+
+
+class _HalfvecDumper(Dumper):
+    format = Format.BINARY
+
+    def dump(self, obj: Halfvec) -> Halfvec:
+        return obj
+
+
+psycopg.adapters.register_dumper(Halfvec, _HalfvecDumper)
 
 
 def halfvec(vector: Vector) -> str:
@@ -165,7 +323,9 @@ def table(name: LiteralString, dimension: int) -> sql.Identifier:
     return sql.Identifier(f"{name}_{dimension}")
 
 
-def _of_dimension(statement: LiteralString, dimension: int) -> sql.Composed:
-    return sql.SQL(statement).format(
+@cache
+def _of_dimension(statement: LiteralString, dimension: int) -> bytes:
+    composed = sql.SQL(statement).format(
         vectors=table("vectors", dimension), signs=table("signs", dimension), dimension=sql.Literal(dimension)
     )
+    return composed.as_bytes()
