@@ -47,14 +47,34 @@ class PostgresRepoStore:
 
     CURRENT: LiteralString = REVISION + "where repos.repo_id = %(repo_id)s"
 
+    # Told by the rows themselves, and only while a job may still add to them.
+    LOADING: LiteralString = """
+        select (select count(*) from spans where spans.revision = revisions.revision), revisions.spans
+        from repos join revisions on revisions.repo_id = repos.repo_id
+        where repos.repo_id = %(repo_id)s and repos.current_revision is null
+              and revisions.state = 'loading' and exists (
+                  select from jobs
+                  where jobs.remote_key = repos.remote_key and jobs.status in ('pending', 'leased'))
+        order by revisions.revision desc
+        limit 1
+    """
+
     def current(self, repo_id: str) -> Revision:
-        """Raises NotFound."""
+        """Raises NotFound; while the first revision of it is loaded the message counts its spans."""
+        key = {"repo_id": repo_id, "ref": None}
         with self._database.session() as connection:
             cursor = connection.cursor(row_factory=kwargs_row(_revision))
-            revision = cursor.execute(self.CURRENT, {"repo_id": repo_id, "ref": None}).fetchone()
-        if revision is None:
-            raise NotFound("no such repository")
-        return revision
+            revision = cursor.execute(self.CURRENT, key).fetchone()
+            loading = connection.execute(self.LOADING, key).fetchone() if revision is None else None
+        if revision is not None:
+            return revision
+        if loading is not None:
+            stored, spans = loading
+            raise NotFound(
+                f"this repository is not ready: {stored:,} of its {spans:,} spans are indexed so far;"
+                " ask again when its job is done"
+            )
+        raise NotFound("no such repository")
 
     USED: LiteralString = """
         update repos set last_used_at = now()
