@@ -19,6 +19,7 @@ from codetrail import config
 from codetrail.adapters.bucket import S3Artifacts, s3
 from codetrail.adapters.git import GitProgram, Limits
 from codetrail.adapters.queue import SqsJobEvents, SqsLoadQueue, sqs
+from codetrail.adapters.spool import DiskSpool
 from codetrail.adapters.stemmer import SnowballStemmer
 from codetrail.adapters.treesitter.chunker import TreeSitterChunker
 from codetrail.adapters.treesitter.windows import Rules
@@ -72,6 +73,7 @@ def _index(record: SQSRecord, context: LambdaContext) -> None:
             git=git,
             chunker=chunker,
             stemmer=SnowballStemmer(),
+            spool=DiskSpool(),
             artifacts=S3Artifacts(s3(), config.bucket()),
             loads=SqsLoadQueue(client, queues.load),
             reports=Reports(

@@ -13,7 +13,7 @@ import pytest
 from codetrail.adapters.git import GitProgram, Limits
 from codetrail.domain.job import FailureReason, IndexingFailed
 from codetrail.domain.remote import admit
-from codetrail.services.ports import Checkout, FetchedCheckout, Git
+from codetrail.services.ports import FetchedTree, Git, Tree
 from tests.support.gitrepos import (
     NO_CONFIGURATION,
     Leaf,
@@ -64,10 +64,10 @@ def test_it_is_what_the_services_call_git(git, repo):
     repo.branch("main", repo.commit({b"a": b"a\n"}))
     port: Git = git
 
-    fetched: FetchedCheckout = port.fetch(repo.url, port.resolve(repo.url, "HEAD"))
+    fetched: FetchedTree = port.fetch(repo.url, port.resolve(repo.url, "HEAD"))
 
-    with fetched as checkout:
-        reading: Checkout = checkout
+    with fetched as tree:
+        reading: Tree = tree
         assert [entry.path for entry in reading.entries()] == [b"a"]
 
 
@@ -255,8 +255,8 @@ def test_a_repository_of_sha_256_ids_can_be_indexed(git, tmp_path):
     remote = f"file://{tmp_path}/new"
 
     commit = git.resolve(remote, "HEAD")
-    with git.fetch(remote, commit) as checkout:
-        assert [content for _, _, content in checkout.blobs([e.blob for e in checkout.entries()])] == [b"a\n"]
+    with git.fetch(remote, commit) as tree:
+        assert [content for _, _, content in tree.blobs([e.blob for e in tree.entries()])] == [b"a\n"]
 
     assert len(commit) == 64
 
@@ -325,17 +325,17 @@ def test_no_other_protocol_is_spoken_than_was_allowed(scratch, repo):
 
 
 def paths_of(git: GitProgram, remote: str, ref: str = "HEAD") -> list[bytes]:
-    with git.fetch(remote, git.resolve(remote, ref)) as checkout:
-        return [entry.path for entry in checkout.entries()]
+    with git.fetch(remote, git.resolve(remote, ref)) as tree:
+        return [entry.path for entry in tree.entries()]
 
 
 def test_every_file_comes_out_byte_for_byte_under_its_own_name(git, tmp_path):
     repo, commit, files = odd_repository(tmp_path / "odd.git")
 
-    with git.fetch(repo.url, commit) as checkout:
-        entries = {entry.path: entry for entry in checkout.entries()}
+    with git.fetch(repo.url, commit) as tree:
+        entries = {entry.path: entry for entry in tree.entries()}
         regular = {path: entry.blob for path, entry in entries.items() if entry.mode in ("100644", "100755")}
-        contents = {blob: content for blob, _, content in checkout.blobs(list(regular.values()))}
+        contents = {blob: content for blob, _, content in tree.blobs(list(regular.values()))}
 
     assert {path: contents[blob] for path, blob in regular.items()} == files
 
@@ -344,8 +344,8 @@ def test_the_entries_are_those_of_git_in_its_order(git, tmp_path):
     repo, commit, _ = odd_repository(tmp_path / "odd.git")
     listed = by_git(repo.path, "ls-tree", "-r", "-z", "--full-tree", commit).split(b"\0")[:-1]
 
-    with git.fetch(repo.url, commit) as checkout:
-        entries = checkout.entries()
+    with git.fetch(repo.url, commit) as tree:
+        entries = tree.entries()
 
     assert [b"%s %s\t%s" % (e.mode.encode(), e.blob.encode(), e.path) for e in entries] == [
         re.sub(rb"^(\d+) \w+ ", rb"\1 ", record) for record in listed
@@ -359,8 +359,8 @@ def test_links_modules_and_executables_keep_their_modes(git, repo):
         b"module": gitlink("1" * 40),
         b"tool": executable(b"#!\n"),
     }
-    with git.fetch(repo.url, published(repo, repo.commit(files))) as checkout:
-        modes = {entry.path: entry.mode for entry in checkout.entries()}
+    with git.fetch(repo.url, published(repo, repo.commit(files))) as tree:
+        modes = {entry.path: entry.mode for entry in tree.entries()}
 
     assert modes == {b"file": "100644", b"link": "120000", b"module": "160000", b"tool": "100755"}
 
@@ -370,32 +370,32 @@ def test_a_link_is_its_target_as_text_and_is_not_followed(git, repo):
         repo, repo.commit({b"link": symlink(b"../../../../etc/passwd"), b"loop": symlink(b"loop")})
     )
 
-    with git.fetch(repo.url, commit) as checkout:
-        blobs = [entry.blob for entry in checkout.entries()]
-        assert [content for _, _, content in checkout.blobs(blobs)] == [b"../../../../etc/passwd", b"loop"]
+    with git.fetch(repo.url, commit) as tree:
+        blobs = [entry.blob for entry in tree.entries()]
+        assert [content for _, _, content in tree.blobs(blobs)] == [b"../../../../etc/passwd", b"loop"]
 
 
 def test_names_that_differ_only_in_case_are_two_files(git, repo):
     commit = published(repo, repo.commit({b"README.md": b"big\n", b"readme.md": b"small\n"}))
 
-    with git.fetch(repo.url, commit) as checkout:
-        assert [entry.path for entry in checkout.entries()] == [b"README.md", b"readme.md"]
+    with git.fetch(repo.url, commit) as tree:
+        assert [entry.path for entry in tree.entries()] == [b"README.md", b"readme.md"]
 
 
 def test_a_blob_is_read_once_however_often_it_is_asked_for(git, repo):
     commit = published(repo, repo.commit({b"%d" % n: b"same\n" for n in range(40)} | {b"z": b"other\n"}))
 
-    with git.fetch(repo.url, commit) as checkout:
-        ids = [entry.blob for entry in checkout.entries()]
-        read = list(checkout.blobs(ids))
+    with git.fetch(repo.url, commit) as tree:
+        ids = [entry.blob for entry in tree.entries()]
+        read = list(tree.blobs(ids))
 
     assert len(ids) == 41
     assert [(size, content) for _, size, content in read] == [(5, b"same\n"), (6, b"other\n")]
 
 
 def test_no_blob_asked_for_is_no_blob_read(git, repo):
-    with git.fetch(repo.url, published(repo, repo.commit({b"a": b"a\n"}))) as checkout:
-        assert list(checkout.blobs([])) == []
+    with git.fetch(repo.url, published(repo, repo.commit({b"a": b"a\n"}))) as tree:
+        assert list(tree.blobs([])) == []
 
 
 def test_attributes_and_filters_of_the_repository_do_nothing(git, repo):
@@ -404,8 +404,8 @@ def test_attributes_and_filters_of_the_repository_do_nothing(git, repo):
         b"a.txt": b"$Id$\none\n",
         b"b.skip": b"kept\n",
     }
-    with git.fetch(repo.url, published(repo, repo.commit(files))) as checkout:
-        contents = [content for _, _, content in checkout.blobs([entry.blob for entry in checkout.entries()])]
+    with git.fetch(repo.url, published(repo, repo.commit(files))) as tree:
+        contents = [content for _, _, content in tree.blobs([entry.blob for entry in tree.entries()])]
 
     assert contents == list(files.values())
 
@@ -414,11 +414,11 @@ def test_a_replace_ref_does_nothing_even_beside_the_fetched_commit(git, scratch,
     true, false = repo.write("blob", b"true\n"), repo.write("blob", b"false\n")
     commit = published(repo, repo.commit({b"a": b"true\n", b"b": b"false\n"}))
 
-    with git.fetch(repo.url, commit) as checkout:
-        replace = checkout_folder(scratch) / "objects.git" / "refs" / "replace"
+    with git.fetch(repo.url, commit) as tree:
+        replace = job_folder(scratch) / "objects.git" / "refs" / "replace"
         replace.mkdir()
         (replace / true).write_text(f"{false}\n")
-        assert [content for _, _, content in checkout.blobs([true, false])] == [b"true\n", b"false\n"]
+        assert [content for _, _, content in tree.blobs([true, false])] == [b"true\n", b"false\n"]
 
 
 def published(repo: Repository, commit: str) -> str:
@@ -437,9 +437,9 @@ def test_a_blob_at_the_file_cap_is_read_and_one_over_it_is_not(scratch, repo):
     git = limited(scratch, file_bytes=1_000)
     commit = published(repo, repo.commit({b"at": b"x" * 1_000, b"over": b"y" * 1_001, b"under": b"z" * 999}))
 
-    with git.fetch(repo.url, commit) as checkout:
-        entries = {entry.path: entry.blob for entry in checkout.entries()}
-        read = {blob: (size, content) for blob, size, content in checkout.blobs(list(entries.values()))}
+    with git.fetch(repo.url, commit) as tree:
+        entries = {entry.path: entry.blob for entry in tree.entries()}
+        read = {blob: (size, content) for blob, size, content in tree.blobs(list(entries.values()))}
 
     assert read[entries[b"at"]] == (1_000, b"x" * 1_000)
     assert read[entries[b"over"]] == (0, None)
@@ -450,9 +450,9 @@ def test_a_bomb_of_one_blob_is_not_even_fetched(scratch, repo):
     git = limited(scratch, file_bytes=1_000, repo_bytes=10_000_000)
     commit = published(repo, repo.commit({b"bomb": bytes(50_000_000), b"a": b"a\n"}))
 
-    with git.fetch(repo.url, commit) as checkout:
-        size = sum(file.stat().st_size for file in checkout_folder(scratch).rglob("*") if file.is_file())
-        assert [content for _, _, content in checkout.blobs([e.blob for e in checkout.entries()])] == [
+    with git.fetch(repo.url, commit) as tree:
+        size = sum(file.stat().st_size for file in job_folder(scratch).rglob("*") if file.is_file())
+        assert [content for _, _, content in tree.blobs([e.blob for e in tree.entries()])] == [
             b"a\n",
             None,
         ]
@@ -465,10 +465,10 @@ def test_as_many_files_as_the_cap_are_listed_and_one_more_is_refused(scratch, re
     fits = published(repo, repo.commit({b"d%d/f" % n: b"same\n" for n in range(50)}))
     over = published(repo, repo.commit({b"d%d/f" % n: b"same\n" for n in range(51)}))
 
-    with git.fetch(repo.url, fits) as checkout:
-        assert len(checkout.entries()) == 50
-    with git.fetch(repo.url, over) as checkout:
-        assert failure(checkout.entries) == (FailureReason.TOO_MANY_FILES, False)
+    with git.fetch(repo.url, fits) as tree:
+        assert len(tree.entries()) == 50
+    with git.fetch(repo.url, over) as tree:
+        assert failure(tree.entries) == (FailureReason.TOO_MANY_FILES, False)
 
 
 def test_a_tree_of_ten_thousand_million_paths_is_refused_at_once(git, repo):
@@ -477,8 +477,8 @@ def test_a_tree_of_ten_thousand_million_paths_is_refused_at_once(git, repo):
         tree = repo.tree((b"40000", b"d%d" % n, tree) for n in range(10))
     commit = published(repo, repo.commit_tree(tree))
 
-    with git.fetch(repo.url, commit) as checkout:
-        assert failure(checkout.entries) == (FailureReason.TOO_MANY_FILES, False)
+    with git.fetch(repo.url, commit) as tree:
+        assert failure(tree.entries) == (FailureReason.TOO_MANY_FILES, False)
 
 
 def test_a_pack_over_the_size_cap_is_cut_off_while_it_comes(scratch, repo):
@@ -494,8 +494,8 @@ def test_blobs_that_unpack_to_more_than_the_size_cap_are_refused(scratch, repo):
     git = limited(scratch, repo_bytes=1_000_000)
     commit = published(repo, repo.commit({b"%d" % n: bytes([n]) * 100_000 for n in range(20)}))
 
-    with git.fetch(repo.url, commit) as checkout:
-        assert failure(checkout.entries) == (FailureReason.TOO_LARGE, False)
+    with git.fetch(repo.url, commit) as tree:
+        assert failure(tree.entries) == (FailureReason.TOO_LARGE, False)
 
 
 # Hostile objects
@@ -531,22 +531,22 @@ def test_old_harmless_mistakes_of_git_are_let_through(git, repo):
 
 
 def entries_of(git: GitProgram, repo: Repository, commit: str):
-    with git.fetch(repo.url, commit) as checkout:
-        return checkout.entries()
+    with git.fetch(repo.url, commit) as tree:
+        return tree.entries()
 
 
 @pytest.mark.parametrize("path", [b"/".join([b"d"] * 200), b"x" * 250 + (b"/" + b"x" * 250) * 5])
 def test_a_path_that_no_index_could_hold_is_refused(git, repo, path):
     commit = published(repo, repo.commit({path: b"x\n"}))
 
-    with git.fetch(repo.url, commit) as checkout:
-        assert failure(checkout.entries) == (FailureReason.FSCK, False)
+    with git.fetch(repo.url, commit) as tree:
+        assert failure(tree.entries) == (FailureReason.FSCK, False)
 
 
 # What is left behind
 
 
-def checkout_folder(scratch: Path) -> Path:
+def job_folder(scratch: Path) -> Path:
     [folder] = scratch.glob("job-*")
     return folder
 
@@ -555,7 +555,7 @@ def test_the_folder_is_ours_alone_and_goes_at_the_end_of_the_block(git, scratch,
     commit = published(repo, repo.commit({b"a": b"a\n"}))
 
     with git.fetch(repo.url, commit):
-        folder = checkout_folder(scratch)
+        folder = job_folder(scratch)
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         assert stat.S_IMODE(scratch.stat().st_mode) == 0o700
 
@@ -594,7 +594,7 @@ def test_the_folder_of_a_living_job_stays(git, scratch, repo):
     assert living.exists()
 
 
-def test_two_checkouts_stand_side_by_side(git, repo):
+def test_two_fetched_commits_stand_side_by_side(git, repo):
     one = published(repo, repo.commit({b"one": b"1\n"}))
     two = published(repo, repo.commit({b"two": b"2\n"}))
 
@@ -607,7 +607,7 @@ def test_nothing_of_the_remote_is_remembered_after_the_fetch(git, scratch, repo)
     commit = published(repo, repo.commit({b"a": b"a\n"}))
 
     with git.fetch(repo.url, commit):
-        config = (checkout_folder(scratch) / "objects.git" / "config").read_text()
+        config = (job_folder(scratch) / "objects.git" / "config").read_text()
 
     assert "remote" not in config
     assert "promisor" not in config
@@ -654,7 +654,7 @@ def test_hooks_and_configuration_of_a_local_repository_do_not_run(git, repo, tmp
             f'[uploadpack]\n\tpackObjectsHook = touch {canary}\n[filter "x"]\n\tsmudge = touch {canary}\n'
         )
 
-    with git.fetch(repo.url, commit) as checkout:
-        list(checkout.blobs([entry.blob for entry in checkout.entries()]))
+    with git.fetch(repo.url, commit) as tree:
+        list(tree.blobs([entry.blob for entry in tree.entries()]))
 
     assert not canary.exists()

@@ -75,10 +75,10 @@ def test_a_commit_is_fetched_without_the_blobs_over_the_cap(program, repo, commi
     git = program(file_bytes=1_000)
     with serve(repo.path.parent) as server:
         assert git.resolve(server.url("name"), "main") == commit
-        with git.fetch(server.url("name"), commit) as checkout:
+        with git.fetch(server.url("name"), commit) as tree:
             asked = len(server.seen)
-            blobs = {entry.path: entry.blob for entry in checkout.entries()}
-            read = {blob: content for blob, _, content in checkout.blobs(list(blobs.values()))}
+            blobs = {entry.path: entry.blob for entry in tree.entries()}
+            read = {blob: content for blob, _, content in tree.blobs(list(blobs.values()))}
 
     assert read == {blobs[b"small"]: b"small\n", blobs[b"dir/large"]: None}
     assert len(server.seen) == asked, "a blob that was left out was asked for again"
@@ -115,8 +115,8 @@ def test_a_ref_that_moves_between_look_up_and_fetch_does_not_change_the_commit(p
     with serve(repo.path.parent) as server:
         resolved = git.resolve(server.url("name"), "main")
         repo.branch("main", repo.commit({b"other": b"other\n"}))
-        with git.fetch(server.url("name"), resolved) as checkout:
-            paths = [entry.path for entry in checkout.entries()]
+        with git.fetch(server.url("name"), resolved) as tree:
+            paths = [entry.path for entry in tree.entries()]
 
     assert resolved == commit
     assert paths == [b"dir/large", b"small"]
@@ -150,8 +150,8 @@ def test_production_speaks_to_a_host_whose_certificate_it_trusts(tmp_path, repo,
     others = GitProgram(scratch=tmp_path / "scratch", addresses=loopback)
     with serve(repo.path.parent, certificate=certificate) as server:
         remote = f"https://git.codetrail.invalid:{server.port}/owner/name"
-        with trusting.fetch(remote, trusting.resolve(remote, "main")) as checkout:
-            assert [entry.path for entry in checkout.entries()] == [b"dir/large", b"small"]
+        with trusting.fetch(remote, trusting.resolve(remote, "main")) as tree:
+            assert [entry.path for entry in tree.entries()] == [b"dir/large", b"small"]
         assert failure(others.resolve, remote, "main") == (FailureReason.UNREACHABLE, True)
 
 
@@ -285,7 +285,7 @@ def test_a_cut_connection_is_worth_another_try(program, repo, commit):
         assert failure(program().fetch, server.url("name"), commit) == (FailureReason.UNREACHABLE, True)
 
 
-def test_another_object_than_was_asked_for_is_never_a_checkout(program, repo, commit):
+def test_another_object_than_was_asked_for_is_never_read(program, repo, commit):
     people = b"author A <a@b> 1 +0000\ncommitter A <a@b> 1 +0000\n"
     other = b"tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\n" + people + b"\nx\n"
 

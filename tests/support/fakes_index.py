@@ -1,15 +1,18 @@
 """Stand-ins for what index talks to: a forge, a parser, a bucket and queues, all in memory."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha1
 from io import BytesIO
+from typing import Self
 
 from botocore.exceptions import ClientError
 
 from codetrail.adapters.bucket import Body
+from codetrail.domain.bm25 import Counted
 from codetrail.domain.job import EventKind, FailureReason, IndexingFailed, JobEvent, LoadBatch, Stage
+from codetrail.domain.span import Span
 from codetrail.errors import Unavailable
-from codetrail.services.ports import Checkout, Chunked, Piece, TreeEntry
+from codetrail.services.ports import Chunked, Piece, Tree, TreeEntry
 
 REMOTE = "https://github.com/example/project"
 COMMIT = "c0ffee0000000000000000000000000000000001"
@@ -82,14 +85,14 @@ class MemoryGit:
             raise self.failure
         return self.commit
 
-    def fetch(self, remote: str, commit: str) -> "MemoryCheckout":
+    def fetch(self, remote: str, commit: str) -> "MemoryTree":
         if self.fetch_failure:
             raise self.fetch_failure
         self.fetched += 1
-        return MemoryCheckout(self, commit, self._files, self._file_bytes)
+        return MemoryTree(self, commit, self._files, self._file_bytes)
 
 
-class MemoryCheckout:
+class MemoryTree:
     def __init__(
         self, git: MemoryGit, commit: str, files: Mapping[bytes, tuple[str, bytes]], file_bytes: int
     ) -> None:
@@ -98,7 +101,7 @@ class MemoryCheckout:
         self._files = files
         self._file_bytes = file_bytes
 
-    def __enter__(self) -> Checkout:
+    def __enter__(self) -> Tree:
         self._git.open += 1
         return self
 
@@ -113,6 +116,32 @@ class MemoryCheckout:
         for blob in dict.fromkeys(ids):
             data = by_id[blob]
             yield blob, len(data), data if len(data) <= self._file_bytes else None
+
+
+class MemorySpool:
+    """Spans and runs in lists; how many runs were put aside, and whether the block is over."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+        self.closed = False
+        self._spans: list[Span] = []
+
+    def add(self, span: Span) -> None:
+        self._spans.append(span)
+
+    def spans(self) -> Iterator[Span]:
+        return iter(self._spans)
+
+    def put_aside(self, run: Iterable[Counted]) -> Iterable[Counted]:
+        self.runs += 1
+        return list(run)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._spans.clear()
+        self.closed = True
 
 
 def blob_id(data: bytes) -> str:

@@ -16,6 +16,9 @@ MAY_START_PROCESSES = {GIT} | {
     str(path.relative_to(PACKAGE)) for path in (PACKAGE / "adapters" / "treesitter").rglob("*.py")
 }
 STARTERS = {"subprocess", "multiprocessing", "pty", "asyncio"}
+# What reaches files and the network: an adapter's business. (`os` also names and encodes paths.)
+OUTSIDE = {"io", "pathlib", "tempfile", "shutil", "socket", "urllib.request", "http"}
+INNER = [module for module in MODULES if module.parent.name in ("services", "domain")]
 OS_STARTERS = ("os.system", "os.popen", "os.exec", "os.spawn", "os.posix_spawn", "os.fork", "os.startfile")
 
 
@@ -63,6 +66,17 @@ def test_one_function_of_the_git_adapter_starts_processes():
     assert names.count("subprocess.Popen") == 1
     assert not [name for name in names if name.startswith("subprocess.") and name != "subprocess.Popen"]
     assert names.count("_Child") == 1
+
+
+@pytest.mark.parametrize("module", INNER, ids=ids)
+def test_services_and_domain_do_no_input_or_output(module):
+    tree = ast.parse(module.read_text())
+    imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    imported |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    called = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+
+    assert not imported & OUTSIDE
+    assert "open" not in called
 
 
 @pytest.mark.parametrize("module", MODULES, ids=ids)

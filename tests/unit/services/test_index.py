@@ -22,6 +22,7 @@ from tests.support.fakes_index import (
     LineChunker,
     MemoryGit,
     MemoryS3,
+    MemorySpool,
     SentEvents,
     SentLoads,
 )
@@ -46,6 +47,7 @@ class Run:
         self.loads = SentLoads()
         self.events = SentEvents()
         self.clock = Clock()
+        self.spool = MemorySpool()
 
     def __call__(self, job=JOB, *, delivery=1, run="job1-1-a", paths=(), check_time=lambda: None):
         index(
@@ -53,6 +55,7 @@ class Run:
             git=self.git,
             chunker=self.chunker,
             stemmer=SnowballStemmer(),
+            spool=self.spool,
             artifacts=self.artifacts,
             loads=self.loads,
             reports=Reports(job, self.events, delivery=delivery, clock=self.clock),
@@ -219,13 +222,14 @@ def test_a_failed_fetch_is_reported_from_its_stage():
 
 
 @pytest.mark.parametrize("looks", [0, 1, 3])
-def test_work_stops_at_the_deadline_and_the_checkout_is_closed(looks):
+def test_work_stops_at_the_deadline_and_nothing_fetched_or_put_aside_is_left(looks):
     run = Run()(check_time=Deadline(looks))
 
     assert run.events.events[-1].reason is FailureReason.DEADLINE
     assert run.artifacts.sealed(REPO, FINGERPRINT) is None
     assert run.loads.batches == []
     assert run.git.open == 0
+    assert run.spool.closed or run.git.fetched == 0
 
 
 def test_a_tree_without_files_is_published_by_one_empty_batch():
@@ -346,13 +350,16 @@ def test_a_name_of_a_rare_word_has_more_mass_than_one_of_a_common_word():
     assert mass["rare"] > mass["common"] > 0
 
 
-def test_counted_words_that_do_not_fit_in_memory_wait_on_disk_and_weigh_the_same(monkeypatch):
+def test_counted_words_that_do_not_fit_in_memory_are_put_aside_and_weigh_the_same(monkeypatch):
     files = {b"%d.py" % n: b"def f%d does something with number %d\n" % (n, n % 7) for n in range(50)}
     expected = [entry.sha256 for entry in Run(files)().manifest.batches]
 
     monkeypatch.setattr(index_module, "MAX_HELD", 20)
 
-    assert [entry.sha256 for entry in Run(files)().manifest.batches] == expected
+    run = Run(files)()
+
+    assert [entry.sha256 for entry in run.manifest.batches] == expected
+    assert run.spool.runs > 1
 
 
 def test_batches_are_closed_by_rows_and_by_bytes(monkeypatch):

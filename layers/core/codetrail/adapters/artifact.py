@@ -65,9 +65,9 @@ def manifest_key(repo_id: str, fingerprint: str) -> str:
     return _checked(f"artifacts/{repo_id}/{fingerprint}/manifest.json")
 
 
-def batch_key(repo_id: str, fingerprint: str, attempt: str, number: int) -> str:
-    """Return where a batch of that attempt lies."""
-    return _checked(f"artifacts/{repo_id}/{fingerprint}/{attempt}/{number}.json.gz")
+def batch_key(repo_id: str, fingerprint: str, run: str, number: int) -> str:
+    """Return where a batch of that run lies."""
+    return _checked(f"artifacts/{repo_id}/{fingerprint}/{run}/{number}.json.gz")
 
 
 def is_manifest_key(key: str) -> bool:

@@ -64,10 +64,10 @@ class S3Artifacts:
         return key, sha256(data).hexdigest(), artifact.decode_manifest(key, data)
 
     def put_batch(
-        self, repo_id: str, fingerprint: str, attempt: str, number: int, kind: BatchKind, rows: Iterable[Row]
+        self, repo_id: str, fingerprint: str, run: str, number: int, kind: BatchKind, rows: Iterable[Row]
     ) -> BatchEntry:
-        """Write one batch under the attempt's own prefix. Raises Unavailable."""
-        key = artifact.batch_key(repo_id, fingerprint, attempt, number)
+        """Write one batch into the run's own folder. Raises Unavailable."""
+        key = artifact.batch_key(repo_id, fingerprint, run, number)
         data, count = artifact.encode_batch(rows)
         self._put(key, data, "application/gzip")
         return BatchEntry(kind, key, count, sha256(data).hexdigest(), len(data))

@@ -9,7 +9,6 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from hashlib import sha256
 from typing import TypeVar
 
@@ -50,16 +49,16 @@ from codetrail.domain.words import has_word
 from codetrail.errors import NotAdmitted, Unavailable
 from codetrail.services.ports import (
     Artifacts,
-    Checkout,
     Chunked,
     Chunker,
     Git,
     JobEvents,
     LoadQueue,
+    Spool,
     Stemmer,
+    Tree,
     TreeEntry,
 )
-from codetrail.services.spool import SpanSpool, WordSpool
 
 log = logging.getLogger(__name__)
 
@@ -157,6 +156,7 @@ def index(
     git: Git,
     chunker: Chunker,
     stemmer: Stemmer,
+    spool: Spool,
     artifacts: Artifacts,
     loads: LoadQueue,
     reports: Reports,
@@ -187,10 +187,11 @@ def index(
             return
         sealed = artifacts.sealed(repo, fingerprint)
         if sealed is None:
-            with _Build(repo, TermReader(stemmer.stems)) as build:
+            with spool:
+                build = _Build(repo, TermReader(stemmer.stems), spool)
                 reports.enter(Stage.FETCH)
-                with git.fetch(job.remote, commit) as checkout:
-                    build.cut(checkout, chunker=chunker, paths=paths, reports=reports, check_time=check_time)
+                with git.fetch(job.remote, commit) as tree:
+                    build.cut(tree, chunker=chunker, paths=paths, reports=reports, check_time=check_time)
                 files = len(build.files)
                 reports.enter(Stage.SEAL, files=files, files_done=files, spans=build.spans)
                 batches = build.write(
@@ -239,27 +240,20 @@ _R = TypeVar("_R", bound=Row)
 
 
 class _Build:
-    """One revision in the making. What grows with the repository waits on disk."""
+    """One revision in the making. What grows with the repository waits in the spool."""
 
-    def __init__(self, repo: str, reader: TermReader) -> None:
+    def __init__(self, repo: str, reader: TermReader, spool: Spool) -> None:
         self._repo = repo
         self._corpus = Corpus(reader)
-        self._stack = ExitStack()
-        self._spool = self._stack.enter_context(SpanSpool())
+        self._spool = spool
         self._runs: list[Iterable[Counted]] = []
         self._rows: dict[BatchKind, int] = dict.fromkeys(BatchKind, 0)
         self.files: list[SourceFile] = []
         self.spans = 0
 
-    def __enter__(self) -> "_Build":
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._stack.close()
-
     def cut(
         self,
-        checkout: Checkout,
+        tree: Tree,
         *,
         chunker: Chunker,
         paths: Sequence[str],
@@ -267,10 +261,10 @@ class _Build:
         check_time: Callable[[], None],
     ) -> None:
         """Read each blob of the tree once, and cut it for each path that has it."""
-        entries = checkout.entries()
+        entries = tree.entries()
         reports.enter(Stage.CHUNK, files=len(entries), files_done=0, spans=0)
         scope = [to_bytes(path).rstrip(b"/") for path in paths]
-        attributes = _attributes(checkout, entries)
+        attributes = _attributes(tree, entries)
         outcomes: dict[int, SourceFile] = {}
         wanted: dict[str, list[int]] = {}
         for at, entry in enumerate(entries):
@@ -283,7 +277,7 @@ class _Build:
                 outcomes[at] = _file(entry, 0, early)
             else:
                 wanted.setdefault(entry.blob, []).append(at)
-        for blob, size, data in checkout.blobs(list(wanted)):
+        for blob, size, data in tree.blobs(list(wanted)):
             cuts: dict[tuple[str, str], Chunked] = {}
             for at in wanted[blob]:
                 check_time()
@@ -352,7 +346,7 @@ class _Build:
         self._spool.add(span)
         self._corpus.add(span)
         if self._corpus.held >= MAX_HELD:
-            self._runs.append(self._stack.enter_context(WordSpool(self._corpus.drain())))
+            self._runs.append(self._spool.put_aside(self._corpus.drain()))
 
     def write(self, put: Put, *, check_time: Callable[[], None]) -> tuple[BatchEntry, ...]:
         """Write all batches; spans come first, since they take load longest."""
@@ -369,7 +363,7 @@ class _Build:
         write(BatchKind.POSTINGS, postings, POSTINGS_PER_BATCH, lambda posting: 3 * len(posting.ordinals))
         write(BatchKind.NAMES, self._corpus.names(), NAMES_PER_BATCH, lambda name: 2 * len(name.ordinals))
         # The mass of a name is known only now that every term's frequency is.
-        spans = (IndexedSpan(span, self._corpus.name_mass(span)) for span in self._spool)
+        spans = (IndexedSpan(span, self._corpus.name_mass(span)) for span in self._spool.spans())
         write(BatchKind.SPANS, spans, SPANS_PER_BATCH, lambda row: len(row.span.text))
         write(BatchKind.FILES, self.files, FILES_PER_BATCH, lambda file: len(file.path))
         if not any(written.values()):
@@ -398,14 +392,14 @@ class _Build:
         )
 
 
-def _attributes(checkout: Checkout, entries: Sequence[TreeEntry]) -> Attributes:
+def _attributes(tree: Tree, entries: Sequence[TreeEntry]) -> Attributes:
     files = {
         entry.path: entry.blob
         for entry in entries
         if entry.path.rpartition(b"/")[2] == ATTRIBUTES
         and entry.mode not in (classify.SYMLINK_MODE, classify.SUBMODULE_MODE)
     }
-    contents = {blob: data for blob, _, data in checkout.blobs(list(dict.fromkeys(files.values()))) if data}
+    contents = {blob: data for blob, _, data in tree.blobs(list(dict.fromkeys(files.values()))) if data}
     return Attributes({path: contents[blob] for path, blob in files.items() if blob in contents})
 
 

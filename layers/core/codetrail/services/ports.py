@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from codetrail.domain.bm25 import Counted
 from codetrail.domain.job import FailureReason, IndexJob, Job, JobEvent, LoadBatch, Stage
 from codetrail.domain.manifest import BatchEntry, BatchKind, Manifest, Row
 from codetrail.domain.repo import Revision
@@ -213,9 +214,9 @@ class Artifacts(Protocol):
         """(key, sha256, manifest) of a sealed artifact, or None."""
 
     def put_batch(
-        self, repo_id: str, fingerprint: str, attempt: str, number: int, kind: BatchKind, rows: Iterable[Row]
+        self, repo_id: str, fingerprint: str, run: str, number: int, kind: BatchKind, rows: Iterable[Row]
     ) -> BatchEntry:
-        """Write one batch under the attempt's own prefix."""
+        """Write one batch into the run's own folder."""
 
     def seal(self, manifest: Manifest) -> tuple[str, str, Manifest]:
         """Write the manifest if there is none; return the one that is there, ours or an earlier one."""
@@ -261,8 +262,8 @@ class TreeEntry:
     blob: str
 
 
-class Checkout(Protocol):
-    """One fetched commit. Nothing is ever checked out: trees and blobs are read from the object database."""
+class Tree(Protocol):
+    """The tree of one fetched commit, read from the object database: nothing is ever checked out."""
 
     commit: str
 
@@ -280,14 +281,32 @@ class Git(Protocol):
     def resolve(self, remote: str, ref: str) -> str:
         """Return the one commit id that *ref* names in full. Raises IndexingFailed."""
 
-    def fetch(self, remote: str, commit: str) -> "FetchedCheckout":
+    def fetch(self, remote: str, commit: str) -> "FetchedTree":
         """Fetch that commit alone, depth 1. Raises IndexingFailed."""
 
 
-class FetchedCheckout(Checkout, Protocol):
-    """A checkout and its folder, removed at the end of the block."""
+class FetchedTree(Tree, Protocol):
+    """A tree and its folder, removed at the end of the block."""
 
-    def __enter__(self) -> Checkout: ...
+    def __enter__(self) -> Tree: ...
+
+    def __exit__(self, *exception: object) -> None: ...
+
+
+class Spool(Protocol):
+    """Where one revision's spans and counted words wait outside memory, which does not grow with them then.
+    Used in a block, at whose end nothing of them is left."""
+
+    def add(self, span: Span) -> None:
+        """Put *span* behind the others."""
+
+    def spans(self) -> Iterator[Span]:
+        """The spans in the order in which they were added."""
+
+    def put_aside(self, run: Iterable[Counted]) -> Iterable[Counted]:
+        """Take a run of counted words; return it, to be read once, in the same order."""
+
+    def __enter__(self) -> Self: ...
 
     def __exit__(self, *exception: object) -> None: ...
 
