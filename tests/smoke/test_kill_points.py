@@ -20,6 +20,7 @@ from tests.support.local_stack import until
 from tests.support.supervised import Supervised
 
 FILES, FUNCTIONS = 100, 8
+MANY_FILES = 800  # enough that the indexer is still at it when it is found and killed
 
 
 class Lab:
@@ -43,14 +44,19 @@ class Lab:
             self.stack = None
         self.postgres.stop()
 
-    def repository(self, name: str) -> Repository:
+    def deaths(self, function: str) -> int:
+        """How many batches the stack has seen end with the process of *function*."""
+        log = (self.home / "logs" / "stack.log").read_text()
+        return log.count(f"seen again: the process of the function {function} ended without an answer")
+
+    def repository(self, name: str, count: int = FILES) -> Repository:
         """A repository whose functions no other one has, so that no vector is known already."""
         files = {
             f"part_{number:03}.py".encode(): "\n\n".join(
                 f"def {name}_{number}_{function}(value):\n    return value + {function}"
                 for function in range(FUNCTIONS)
             ).encode()
-            for number in range(FILES)
+            for number in range(count)
         }
         made = Repository.create(self.folder / f"{name}.git")
         made.branch("main", made.commit(files))
@@ -143,14 +149,38 @@ def test_after_a_kill_the_job_finishes_with_nothing_doubled_or_half_seen(lab: La
         assert published(judge, name) == expected(name)
 
 
+@pytest.mark.parametrize(("victim", "reached"), [("index", LEASED), ("load", ROWS)])
+def test_a_worker_that_is_killed_while_the_stack_stays_up_costs_its_job_no_attempt(
+    lab: Lab, victim: str, reached: LiteralString
+) -> None:
+    """Neither the sweep's patience, which would count a failure, nor the visibility timeout, which is longer
+    than this test waits, brings the job on its way again."""
+    name = f"{victim}ed"
+    repository = lab.repository(name, MANY_FILES)
+    stack = lab.up()
+    with lab.connect() as judge:
+        before = lab.deaths(victim)
+        job = lab.submit(repository.url)
+        wait(judge, reached, job)
+        for pid in stack.processes()[victim]:
+            os.kill(pid, signal.SIGKILL)
+
+        wait(judge, DONE, job)
+
+        assert lab.deaths(victim) > before
+        query = "select status, reason, attempt, failures from jobs where id = %s"
+        assert judge.execute(query, [job]).fetchall() == [("done", None, 1, 0)]
+        assert published(judge, name) == expected(name, MANY_FILES)
+
+
 def wait(judge: psycopg.Connection[tuple[object, ...]], condition: LiteralString, job: str) -> None:
     until(lambda: judge.execute(condition, {"job": job}).fetchone() == (True,), seconds=60)
 
 
-def expected(name: str) -> list[tuple[str, str]]:
+def expected(name: str, files: int = FILES) -> list[tuple[str, str]]:
     return sorted(
         (f"part_{number:03}.py", f"{name}_{number}_{function}")
-        for number in range(FILES)
+        for number in range(files)
         for function in range(FUNCTIONS)
     )
 

@@ -51,6 +51,11 @@ Resources:
             BatchSize: 5
             FunctionResponseTypes: [ReportBatchItemFailures]
             ScalingConfig: { MaximumConcurrency: 4 }
+        Patient:
+          Type: SQS
+          Properties:
+            Queue: !GetAtt PatientQueue.Arn
+            BatchSize: 1
     Metadata:
       Dockerfile: functions/work/Dockerfile
       DockerContext: .
@@ -68,6 +73,10 @@ Resources:
           Properties:
             Queue: !GetAtt DeadQueue.Arn
             BatchSize: 10
+        PatientDead:
+          Type: SQS
+          Properties:
+            Queue: !GetAtt PatientDeadQueue.Arn
   MeetFunction:
     Type: AWS::Serverless::Function
     Properties:
@@ -96,6 +105,15 @@ Resources:
         deadLetterTargetArn: !GetAtt DeadQueue.Arn
         maxReceiveCount: 2
   DeadQueue:
+    Type: AWS::SQS::Queue
+  PatientQueue:
+    Type: AWS::SQS::Queue
+    Properties:
+      VisibilityTimeout: 3600
+      RedrivePolicy:
+        deadLetterTargetArn: !GetAtt PatientDeadQueue.Arn
+        maxReceiveCount: 3
+  PatientDeadQueue:
     Type: AWS::SQS::Queue
   NotesBucket:
     Type: AWS::S3::Bucket

@@ -4,23 +4,26 @@ One receiver a mapping waits for a free slot, receives with long polling, and ha
 message lies received, with its visibility running out, while no environment is free to take it. A message is
 deleted when the function answered well for it. Any other end leaves it alone: it is seen again when its
 visibility timeout has passed, and after too many receives the queue itself moves it to its dead letters.
+
+Of one end more is known here than on AWS: when a function's process died, nobody holds its messages any more,
+and they are seen again at once. They have been received all the same, and count as that.
 """
 
 import json
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from logging import getLogger
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from codetrail_local.aws import AwsClient, QueueAddress
-from codetrail_local.environment import InvocationFailed
+from codetrail_local.environment import FunctionCrashed, InvocationFailed
 from codetrail_local.routes import ACCOUNT, REGION, EventSource, Schedule
 
-# SQS's own ceiling for one receive, and for its long polling.
+# SQS's own ceiling for one receive or one batch of a request, and for its long polling.
 MAX_RECEIVE = 10
 WAIT_SECONDS = 10
 # How long a receiver rests when the queue does not answer.
@@ -104,6 +107,9 @@ class Poller:
                 reply = self._invoke(self._source.function, event)
             except InvocationFailed as error:
                 log.warning("a batch was not handled, and will be seen again: %s", error)
+                # A stack that stops ends its processes too; then nobody is there to see them.
+                if isinstance(error, FunctionCrashed) and not self._stopping.is_set():
+                    self._show(messages)
                 return
             failed = (
                 failures(reply, [message["MessageId"] for message in messages])
@@ -115,18 +121,29 @@ class Poller:
             self._slots.release()
 
     def _delete(self, messages: Sequence[Mapping[str, Any]]) -> None:
-        entries = [
-            {"Id": str(number), "ReceiptHandle": message["ReceiptHandle"]}
-            for number, message in enumerate(messages)
-        ]
         try:
-            for start in range(0, len(entries), MAX_RECEIVE):
-                self._sqs.delete_message_batch(
-                    QueueUrl=self._url, Entries=entries[start : start + MAX_RECEIVE]
-                )
+            for entries in _entries(messages):
+                self._sqs.delete_message_batch(QueueUrl=self._url, Entries=entries)
         except (BotoCoreError, ClientError) as error:
             # They come again, which every consumer must bear anyway.
             log.warning("handled messages were not deleted: %s", error)
+
+    def _show(self, messages: Sequence[Mapping[str, Any]]) -> None:
+        try:
+            for entries in _entries(messages, VisibilityTimeout=0):
+                self._sqs.change_message_visibility_batch(QueueUrl=self._url, Entries=entries)
+        except (BotoCoreError, ClientError) as error:
+            # They come again all the same, when their visibility timeout has passed.
+            log.warning("messages were not shown again: %s", error)
+
+
+def _entries(messages: Sequence[Mapping[str, Any]], **more: int) -> Iterator[list[dict[str, Any]]]:
+    """Name received messages to SQS, as many at once as it takes."""
+    for start in range(0, len(messages), MAX_RECEIVE):
+        yield [
+            {"Id": str(number), "ReceiptHandle": message["ReceiptHandle"], **more}
+            for number, message in enumerate(messages[start : start + MAX_RECEIVE])
+        ]
 
 
 def record(message: Mapping[str, Any], arn: str, dead_letters_of: str | None) -> dict[str, Any]:
