@@ -109,6 +109,17 @@ def test_a_sealed_manifest_that_breaks_a_bound_is_removed(bucket):
     assert artifacts.sealed(REPO, FINGERPRINT) is None
 
 
+def test_what_lies_in_a_manifests_place_and_is_none_makes_room_for_one(bucket):
+    artifacts, _, put = bucket
+    put(KEY, b"{}")
+
+    assert artifacts.sealed(REPO, FINGERPRINT) is None
+    assert artifacts.sealed(REPO, FINGERPRINT) is None
+    put(KEY, b"{}")
+    _, digest, manifest = write(artifacts)
+    assert artifacts.read_manifest(KEY, digest) == manifest
+
+
 @pytest.mark.parametrize("other", [b"", b"other", b"x" * 100_000])
 def test_another_batch_in_its_place_is_rejected(bucket, other):
     artifacts, _, put = bucket

@@ -106,6 +106,7 @@ def test_the_function_that_reads_strangers_bytes_may_do_its_work_and_no_more():
         ("sqs:SendMessage", sends),
         ("s3:GetObject", bucket),
         ("s3:PutObject", bucket),
+        ("s3:DeleteObject", '{"Fn::Sub": "${ArtifactBucket.Arn}/artifacts/*/manifest.json"}'),
         ("s3:ListBucket", '{"Fn::GetAtt": ["ArtifactBucket", "Arn"]}'),
         ("logs:CreateLogStream", '{"Fn::GetAtt": ["IndexLogs", "Arn"]}'),
         ("logs:PutLogEvents", '{"Fn::GetAtt": ["IndexLogs", "Arn"]}'),

@@ -11,7 +11,7 @@ from codetrail.domain.job import EventKind, FailureReason, IndexingFailed, Index
 from codetrail.domain.manifest import BatchKind, IndexedSpan, Manifest, Name, Posting, Row
 from codetrail.domain.repo import Outcome, Reason, SourceFile, repo_id
 from codetrail.domain.span import MAX_TEXT_BYTES
-from codetrail.errors import ArtifactRejected, Unavailable
+from codetrail.errors import Unavailable
 from codetrail.services import index as index_module
 from codetrail.services.index import Reports, fingerprint, index
 from tests.support.clock import Clock
@@ -30,6 +30,7 @@ from tests.support.fakes_index import (
 JOB = IndexJob(job_id="job1", attempt=1, remote=REMOTE, ref="HEAD")
 FINGERPRINT = "f" * 16
 REPO = repo_id(REMOTE, COMMIT)
+MANIFEST = f"artifacts/{REPO}/{FINGERPRINT}/manifest.json"
 FILES = {
     b"app.py": b"def first returns a random uuid\n\ndef second reads the clock\n",
     b"README.txt": b"A library of identifiers.\n",
@@ -95,7 +96,7 @@ def test_a_repository_becomes_a_sealed_artifact_and_one_load_message_a_batch():
     assert [span.symbol for span in run.spans] == ["", "first", "second"]
     assert (manifest.spans, manifest.files) == (3, 2)
     assert [(batch.batch, batch.manifest_key) for batch in run.loads.batches] == [
-        (number, f"artifacts/{REPO}/{FINGERPRINT}/manifest.json") for number in range(len(manifest.batches))
+        (number, MANIFEST) for number in range(len(manifest.batches))
     ]
     assert run.events.kinds[-1] is EventKind.SEALED
     assert run.events.events[-1].repo_id == REPO
@@ -440,13 +441,27 @@ def test_a_bucket_that_does_not_answer_brings_the_message_back():
         run()
 
 
-def test_a_manifest_that_is_none_is_not_taken_for_sealed():
+def test_a_manifest_that_is_none_is_made_anew():
     run = Run()
-    run.s3.objects[f"artifacts/{REPO}/{FINGERPRINT}/manifest.json"] = b"{}"
+    run.s3.objects[MANIFEST] = b"{}"
 
-    with pytest.raises(ArtifactRejected):
-        run()
-    assert run.loads.batches == []
+    run()
+
+    assert run.manifest.spans == 3
+    assert run.events.kinds[-1] is EventKind.SEALED
+    assert len(run.loads.batches) == len(run.manifest.batches)
+
+
+def test_a_manifest_that_is_none_and_comes_while_another_is_made_does_not_stay():
+    run = Run()
+
+    def forge():
+        run.s3.objects[MANIFEST] = b"{}"
+
+    run(check_time=forge)
+
+    assert run.manifest.spans == 3
+    assert run.events.kinds[-1] is EventKind.SEALED
 
 
 @pytest.mark.parametrize(

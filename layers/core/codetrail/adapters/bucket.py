@@ -4,6 +4,7 @@ A manifest is written once and never over another, by a conditional put: of two 
 and the other goes on with what is there.
 """
 
+import logging
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Protocol
@@ -15,6 +16,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from codetrail.adapters import artifact
 from codetrail.domain.manifest import BatchEntry, BatchKind, Manifest, Row
 from codetrail.errors import ArtifactRejected, Unavailable
+
+log = logging.getLogger(__name__)
 
 # S3 answers 409 when another conditional put of the same key is under way: the same put again is right.
 SEAL_ROUNDS = 5
@@ -56,12 +59,19 @@ class S3Artifacts:
         self._bucket = bucket
 
     def sealed(self, repo_id: str, fingerprint: str) -> tuple[str, str, Manifest] | None:
-        """(key, sha256, manifest) of a sealed artifact, or None. Raises ArtifactRejected, Unavailable."""
+        """(key, sha256, manifest) of a sealed artifact, or None; one that breaks a bound is removed, and is
+        none. Raises Unavailable."""
         key = artifact.manifest_key(repo_id, fingerprint)
         data = self._get(key, artifact.MAX_MANIFEST_BYTES)
         if data is None:
             return None
-        return key, sha256(data).hexdigest(), artifact.decode_manifest(key, data)
+        try:
+            return key, sha256(data).hexdigest(), artifact.decode_manifest(key, data)
+        except ArtifactRejected as error:
+            # Sealed, it would stand in the way of every attempt.
+            log.error("discarded", extra={"key": key, "why": str(error)})
+            self.discard(key)
+            return None
 
     def put_batch(
         self, repo_id: str, fingerprint: str, run: str, number: int, kind: BatchKind, rows: Iterable[Row]
@@ -74,7 +84,7 @@ class S3Artifacts:
 
     def seal(self, manifest: Manifest) -> tuple[str, str, Manifest]:
         """Write the manifest if there is none; return the one that is there, ours or an earlier one. Raises
-        ArtifactRejected when an earlier one is no manifest, and Unavailable."""
+        Unavailable."""
         key = artifact.manifest_key(manifest.repo_id, manifest.fingerprint)
         data = artifact.encode_manifest(manifest)
         for _ in range(SEAL_ROUNDS):

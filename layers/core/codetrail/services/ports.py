@@ -211,7 +211,8 @@ class Artifacts(Protocol):
     """The bucket: sealed artifacts and the batches they count."""
 
     def sealed(self, repo_id: str, fingerprint: str) -> tuple[str, str, Manifest] | None:
-        """(key, sha256, manifest) of a sealed artifact, or None."""
+        """(key, sha256, manifest) of a sealed artifact, or None; one that breaks a bound is discarded, and is
+        none."""
 
     def put_batch(
         self, repo_id: str, fingerprint: str, run: str, number: int, kind: BatchKind, rows: Iterable[Row]
