@@ -1,4 +1,4 @@
-"""What an operator may do, invoked with IAM: migrate, delete a repository, list jobs."""
+"""What an operator may do, invoked with IAM: migrate, remove a repository, list jobs."""
 
 from typing import Any
 

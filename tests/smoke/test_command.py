@@ -274,7 +274,7 @@ def test_a_path_that_the_api_is_given_and_is_no_repository_has_a_sentence_of_its
     assert error["sentence"].startswith(sentence)
 
 
-def test_what_is_indexed_can_be_listed_looked_at_and_deleted(up, tmp_path):
+def test_what_is_indexed_can_be_listed_looked_at_and_removed(up, tmp_path):
     folder = repository(tmp_path / "gone", {"a.md": "# Apples\n\nApples are red.\n"})
     code, body, _ = up.run("index", str(folder), "--json")
     job = json.loads(body)
@@ -284,7 +284,7 @@ def test_what_is_indexed_can_be_listed_looked_at_and_deleted(up, tmp_path):
     assert job["id"] in up.run("jobs")[1]
     assert json.loads(up.run("jobs", job["id"], "--json")[1])["repo_id"] == job["repo_id"]
 
-    assert up.run("rm", str(folder)) == (0, f"Deleted {job['repo_id']}.\n", "")
+    assert up.run("rm", str(folder)) == (0, f"Removed {job['repo_id']}.\n", "")
     assert job["repo_id"] not in up.run("repos")[1]
     assert up.run("rm", job["repo_id"]) == (1, "", "codetrail: no such repository")
     assert up.run("rm", str(folder))[0] == 1

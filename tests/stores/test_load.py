@@ -785,7 +785,7 @@ def test_a_repository_that_is_removed_while_it_is_loaded_begins_again(loader, co
     batches = artifact.batches(job.id)
     loader.load(batches[0])
 
-    loader.repos.forget(artifact.manifest.repo_id)
+    loader.repos.remove(artifact.manifest.repo_id)
     for batch in batches[1:]:
         assert not loader.load(batch)
     assert loader.load(batches[0])
@@ -799,12 +799,12 @@ def test_removing_a_repository_removes_its_rows_from_every_table(loader, connect
         for batch in one.batches(loader.jobs.submit(UUID, "HEAD").id):
             loader.load(batch)
 
-    loader.repos.forget(artifact.manifest.repo_id)
+    loader.repos.remove(artifact.manifest.repo_id)
 
     assert is_complete(tables(connection))
     assert named(loader) == [NEW]
     with pytest.raises(NotFound):
-        loader.repos.forget(artifact.manifest.repo_id)
+        loader.repos.remove(artifact.manifest.repo_id)
 
 
 def test_the_hot_paths_take_few_statements(loader):

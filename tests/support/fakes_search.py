@@ -129,7 +129,7 @@ class FakeRepoStore:
     def used(self, repo_id: str) -> None:
         self.wound.append(repo_id)
 
-    def forget(self, repo_id: str) -> None:
+    def remove(self, repo_id: str) -> None:
         if self._revisions.pop(repo_id, None) is None:
             raise NotFound("no such repository")
 

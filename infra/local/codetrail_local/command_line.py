@@ -188,8 +188,8 @@ def _looking(listed: Commands) -> None:
         "rm",
         "REPO",
         _rm,
-        summary="delete a repository from the index",
-        description="Delete a repository from the index of this machine. The repository itself is "
+        summary="remove a repository from the index",
+        description="Remove a repository from the index of this machine. The repository itself is "
         "not touched.",
         examples=["codetrail rm 9f2c1a7b3d5e4088", "codetrail rm https://github.com/google/uuid"],
     )

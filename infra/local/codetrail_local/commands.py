@@ -130,9 +130,9 @@ def jobs(terminal: Terminal, place: Place, job_id: str | None, *, as_json: bool)
 
 
 def rm(terminal: Terminal, place: Place, repo: str) -> int:
-    """Delete a repository from the index of this machine."""
+    """Remove a repository from the index of this machine."""
     if place.api:
-        raise Misused("the API deletes nothing: leave out --api (and CODETRAIL_API) to delete here")
+        raise Misused("the API removes nothing: leave out --api (and CODETRAIL_API) to remove here")
     from codetrail_local import database  # noqa: PLC0415 - its drivers are slow to import
 
     if re.fullmatch(r"[0-9a-f]{16}", repo):
@@ -142,7 +142,7 @@ def rm(terminal: Terminal, place: Place, repo: str) -> int:
         if not named:
             raise Trouble(f"nothing is indexed of {visible_line(repo)}: codetrail repos lists what is")
     database.remove(place.home, named)
-    terminal.say("\n".join(f"Deleted {repo_id}." for repo_id in named))
+    terminal.say("\n".join(f"Removed {repo_id}." for repo_id in named))
     return ANSWERED
 
 

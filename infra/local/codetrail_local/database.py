@@ -1,4 +1,4 @@
-"""What an operator does on the local database, as the admin function does on AWS: list jobs, delete.
+"""What an operator does on the local database, as the admin function does on AWS: list jobs, remove.
 
 The database of a stack that runs is used beside it; otherwise Postgres alone is started for it, and nothing
 is indexed meanwhile.
@@ -21,7 +21,7 @@ from codetrail_local.home import Home
 from codetrail_local.postgres import EmbeddedPostgres
 from codetrail_local.trouble import Trouble
 
-# Deleting a large repository is one statement.
+# Removing a large repository is one statement.
 STATEMENT_TIMEOUT_MS = 600_000
 # More commits of one repository than anybody keeps.
 MAX_COMMITS = 1_000
@@ -66,7 +66,7 @@ def revisions(home: Path, remote: str) -> Sequence[Revision]:
 
 
 def remove(home: Path, repo_ids: Sequence[str]) -> None:
-    """Delete repositories and all that is stored of them. Raises Trouble for one that is not there."""
+    """Remove repositories and all that is stored of them. Raises Trouble for one that is not there."""
     with database(home) as opened:
         for repo_id in repo_ids:
             repos.remove_repo(repo_id, repos=PostgresRepoStore(opened))

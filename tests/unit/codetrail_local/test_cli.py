@@ -177,7 +177,7 @@ def test_what_the_api_calls_a_mistake_exits_2(api, run):
         (("ask", URL), "the following arguments are required: QUESTION"),
         (("ask", URL, "what", "--only", "src"), "leave out --api (and CODETRAIL_API), or --only"),
         (("jobs",), "the API does not list jobs"),
-        (("rm", REPO), "the API deletes nothing"),
+        (("rm", REPO), "the API removes nothing"),
         (("up", "--api", "http://127.0.0.1:1"), "is about this machine"),
         (("up", "--port", "65536"), "not a whole number from 0 to 65535"),
         (("repos", "--home", "~nobody-of-that-name/x", "--api", ""), "there is no such user"),

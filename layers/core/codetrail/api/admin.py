@@ -18,7 +18,7 @@ class Migrate(BaseModel):
 
 
 class Remove(BaseModel):
-    """Delete a repository and all that is stored of it."""
+    """Remove a repository and all that is stored of it."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -51,7 +51,7 @@ class MigrateResponse(BaseModel):
 
 
 class RemoveResponse(BaseModel):
-    """The repository that was deleted."""
+    """The repository that was removed."""
 
     removed: str
 

@@ -104,7 +104,7 @@ class RepoStore(Protocol):
     def span(self, revision: Revision, span_id: str) -> Span:
         """Raises NotFound."""
 
-    def forget(self, repo_id: str) -> None:
+    def remove(self, repo_id: str) -> None:
         """Remove a repository with all its rows and its finished jobs. Raises NotFound."""
 
 

@@ -82,6 +82,6 @@ def get_span(repo_id: str, span_id: str, *, repos: RepoStore) -> tuple[Revision,
 
 
 def remove_repo(repo_id: str, *, repos: RepoStore) -> None:
-    """Delete a repository and all that is stored of it. Raises NotFound."""
-    repos.forget(repo_id)
+    """Remove a repository and all that is stored of it. Raises NotFound."""
+    repos.remove(repo_id)
     log.info("removed", extra={"repo": repo_id})

@@ -129,17 +129,17 @@ class PostgresRepoStore:
             raise NotFound("no such span in this repository")
         return span
 
-    FORGET_JOBS: LiteralString = """
+    REMOVE_JOBS: LiteralString = """
         delete from jobs where repo_id = %(repo_id)s and status in ('done', 'failed')
     """
-    FORGET: LiteralString = "delete from repos where repo_id = %(repo_id)s"
+    REMOVE: LiteralString = "delete from repos where repo_id = %(repo_id)s"
 
-    def forget(self, repo_id: str) -> None:
+    def remove(self, repo_id: str) -> None:
         """Remove a repository with all its rows and its finished jobs. Raises NotFound.
 
         Cached vectors stay: they are kept by the digest of their text and may serve other repositories.
         """
         with self._database.transaction() as connection:
-            connection.execute(self.FORGET_JOBS, {"repo_id": repo_id})
-            if not connection.execute(self.FORGET, {"repo_id": repo_id}).rowcount:
+            connection.execute(self.REMOVE_JOBS, {"repo_id": repo_id})
+            if not connection.execute(self.REMOVE, {"repo_id": repo_id}).rowcount:
                 raise NotFound("no such repository")
