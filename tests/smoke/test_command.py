@@ -174,7 +174,25 @@ def test_nothing_worth_answering_from_is_a_refusal(up, project):
 
     assert code == 3
     assert out.startswith("No answer.\n")
-    assert "searched 3 files" in out
+    assert re.search(r"^  searched \d+ spans in 3 files$", out, re.MULTILINE)
+    assert re.search(r"^What came nearest. It is not an answer:\n  \S", out, re.MULTILINE)
+
+
+def test_a_question_may_be_about_a_part_of_the_repository(up, project):
+    code, out, _ = up.run("ask", str(project), QUESTION, "--path", "docs/", "--json")
+    given = json.loads(out)
+
+    assert code == 0
+    assert {one["citation"]["path"] for one in given["citations"]} <= {
+        "docs/guide.md",
+        "docs/ünïcode name.md",
+    }
+    assert given["searched"]["files"] == 2
+
+    code, out, _ = up.run("ask", str(project), QUESTION, "--path", "nowhere/")
+
+    assert code == 3
+    assert "The filter leaves nothing of this repository's index to search: path nowhere/**." in out
 
 
 def test_a_search_lists_hits(up, project):

@@ -12,6 +12,7 @@ from urllib.parse import quote, urlsplit
 
 import httpx
 
+from codetrail.domain.search import Filter
 from codetrail_local.trouble import Misused, Trouble
 
 # The gateway ends a request after 29 seconds; what takes longer is a dead line.
@@ -22,6 +23,8 @@ MAX_BODY_BYTES = 8 * 1024 * 1024
 # Asking again is safe, since every route gives the same result twice; a person waits this long at most.
 MAX_TRIES = 4
 MAX_WAIT_SECONDS = 10.0
+
+ALL = Filter()
 
 # Of an address that makes no sense.
 MAX_SHOWN = 80
@@ -97,16 +100,17 @@ class Client:
         """One repository with its counts."""
         return self._call("GET", f"/api/repos/{quote(repo_id, safe='')}")
 
-    def search(self, repo_id: str, query: str, limit: int | None = None) -> bytes:
+    def search(self, repo_id: str, query: str, limit: int | None = None, only: Filter = ALL) -> bytes:
         """Spans that match, best first."""
-        body: dict[str, object] = {"q": query}
+        body = {"q": query, **_fields(only)}
         if limit is not None:
             body["limit"] = limit
         return self._call("POST", f"/api/repos/{quote(repo_id, safe='')}/search", body)
 
-    def ask(self, repo_id: str, question: str) -> bytes:
+    def ask(self, repo_id: str, question: str, only: Filter = ALL) -> bytes:
         """An answer, or a refusal."""
-        return self._call("POST", f"/api/repos/{quote(repo_id, safe='')}/ask", {"q": question})
+        body = {"q": question, **_fields(only)}
+        return self._call("POST", f"/api/repos/{quote(repo_id, safe='')}/ask", body)
 
     def ready(self) -> bool:
         """Whether the API and what it depends on can serve."""
@@ -202,6 +206,17 @@ class Client:
             message = said or f"what answers at {self.url} is not codetrail's API (HTTP {status})."
         # Only an error as codetrail's API writes one is worth passing on.
         return ApiError(message, status=status, body=content if said else b"")
+
+
+def _fields(only: Filter) -> dict[str, object]:
+    """What a body says of *only*: an API that knows no filters is told of none."""
+    fields = {
+        "path": only.path,
+        "language": only.language,
+        "kind": only.kind and only.kind.value,
+        "exclude_tests": only.exclude_tests,
+    }
+    return {name: value for name, value in fields.items() if value}
 
 
 def is_loopback(url: str) -> bool:

@@ -11,11 +11,14 @@ from typing import TypeAlias
 
 from platformdirs import user_data_path
 
+from codetrail.domain.languages import LANGUAGES
 from codetrail.domain.remote import admit_ref
-from codetrail.domain.search import MAX_QUERY_BYTES
+from codetrail.domain.search import MAX_QUERY_BYTES, Filter, read_glob
+from codetrail.domain.span import Kind
 from codetrail.domain.words import has_word
 from codetrail.errors import NotAdmitted
 from codetrail_local import commands, doctor, local
+from codetrail_local.client import ALL
 from codetrail_local.commands import Target
 from codetrail_local.session import Place
 from codetrail_local.terminal import Terminal
@@ -82,7 +85,7 @@ def _asking(listed: Commands) -> None:
         "with the command that checks it.",
         examples=[
             'codetrail ask https://github.com/google/uuid "how is a v7 UUID generated"',
-            'codetrail ask . "where are retries decided" --only src,docs',
+            'codetrail ask . "where are retries decided" --path src/ --exclude-tests',
             'codetrail ask . "where are retries decided" --json | codetrail verify',
         ],
     )
@@ -95,6 +98,7 @@ def _asking(listed: Commands) -> None:
     ask.add_argument(
         "--verify", action="store_true", help="check the citations of the answer too; exit 1 on a mismatch"
     )
+    _part(ask)
     _only(ask)
     _as_indexed(ask)
 
@@ -105,7 +109,10 @@ def _asking(listed: Commands) -> None:
         _search,
         summary="list the spans that match best",
         description="Index the repository if needed and list the spans that match the query best.",
-        examples=['codetrail search https://github.com/google/uuid "parse urn" --limit 3'],
+        examples=[
+            'codetrail search https://github.com/google/uuid "parse urn" --limit 3',
+            'codetrail search . "retries" --path docs/ --language markdown',
+        ],
     )
     _remote(search)
     search.add_argument("query", metavar="QUERY", nargs="+", help="words, names, or a question")
@@ -114,6 +121,7 @@ def _asking(listed: Commands) -> None:
         "--limit", metavar="N", type=_limit, help=f"how many, 1 to {MAX_LIMIT}; without it 10"
     )
     _json(search)
+    _part(search)
     _only(search)
     _as_indexed(search)
 
@@ -321,6 +329,43 @@ def _json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the API's response body, byte for byte")
 
 
+def _part(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--path",
+        metavar="GLOB",
+        type=_glob,
+        help='search only these paths, such as "src/**/*.py"; src/ is all below it',
+    )
+    parser.add_argument(
+        "--language", metavar="L", type=_language, help="search only this language, such as python"
+    )
+    parser.add_argument(
+        "--kind", metavar="K", type=_kind, help=f"search only this kind: {', '.join(sorted(Kind))}"
+    )
+    parser.add_argument(
+        "--exclude-tests", action="store_true", help="leave out test, example and benchmark files"
+    )
+
+
+def _glob(text: str) -> str:
+    try:
+        return read_glob(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _language(text: str) -> str:
+    if text not in LANGUAGES:
+        raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(sorted(LANGUAGES))}")
+    return text
+
+
+def _kind(text: str) -> Kind:
+    if text not in list(Kind):
+        raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(sorted(Kind))}")
+    return Kind(text)
+
+
 def _only(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--only",
@@ -395,7 +440,23 @@ def _target(options: argparse.Namespace) -> Target:
         ref = admit_ref(options.ref)
     except NotAdmitted as error:
         raise Misused(str(error)) from error
-    return Target(options.remote, ref, options.only, getattr(options, "as_indexed", False))
+    return Target(
+        remote=options.remote,
+        ref=ref,
+        only=options.only,
+        as_indexed=getattr(options, "as_indexed", False),
+        # `index` asks nothing.
+        part=_filter(options) if "path" in options else ALL,
+    )
+
+
+def _filter(options: argparse.Namespace) -> Filter:
+    return Filter(
+        path=options.path or "",
+        language=options.language or "",
+        kind=options.kind,
+        exclude_tests=options.exclude_tests,
+    )
 
 
 def _ask(terminal: Terminal, options: argparse.Namespace) -> int:

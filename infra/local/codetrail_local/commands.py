@@ -10,9 +10,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from codetrail.domain.remote import admit
+from codetrail.domain.search import Filter
 from codetrail.errors import NotAdmitted
 from codetrail_local import indexing, render
-from codetrail_local.client import ApiError
+from codetrail_local.client import ALL, ApiError
 from codetrail_local.indexing import JobFailed
 from codetrail_local.progress import Watcher, watching
 from codetrail_local.remotes import Remote, remote_of, uncommitted
@@ -36,6 +37,7 @@ class Target:
     ref: str
     only: tuple[str, ...] = ()
     as_indexed: bool = False
+    part: Filter = ALL  # of what is indexed, what the question is about
 
 
 def index(terminal: Terminal, place: Place, target: Target, *, as_json: bool) -> int:
@@ -58,7 +60,7 @@ def ask(
     with _asking(terminal, place, target) as (session, watcher):
         repo_id, caution = _ready(session, remote, target, watcher)
         watcher.step("asking")
-        body = session.client.ask(repo_id, question)
+        body = session.client.ask(repo_id, question, target.part)
         reply = read(Answer, body)
         watcher.done()
         _caution(terminal, caution)
@@ -77,7 +79,7 @@ def search(
     with _asking(terminal, place, target) as (session, watcher):
         repo_id, caution = _ready(session, remote, target, watcher)
         watcher.step("searching")
-        body = session.client.search(repo_id, query, limit)
+        body = session.client.search(repo_id, query, limit, target.part)
         reply = read(Hits, body)
         watcher.done()
         _caution(terminal, caution)

@@ -9,11 +9,25 @@ from datetime import UTC, datetime
 from shlex import quote
 
 from codetrail.domain.remote import local_path
-from codetrail_local.replies import Answer, Citation, Coverage, Floor, Hit, Hits, Job, Marked, Repo
+from codetrail_local.replies import (
+    Answer,
+    Citation,
+    Coverage,
+    Floor,
+    Hit,
+    Hits,
+    Job,
+    Marked,
+    Place,
+    Repo,
+    Searched,
+)
 from codetrail_local.terminal import Style, visible, visible_line
 
 # Lines of a hit that are shown; the citation says where the rest is.
 PREVIEW_LINES = 4
+# Of the places where the same bytes stand; --json has ten.
+SHOWN_COPIES = 3
 
 _REASONS = {
     "no_grammar": "no grammar",
@@ -48,7 +62,8 @@ def answer(reply: Answer, style: Style, *, looked_up: str = "") -> str:
 def hits(reply: Hits, style: Style) -> str:
     """What a search found, best first, and how to check it."""
     if not reply.hits:
-        return "Nothing in this repository's index matches."
+        searched = f" Searched: {_searched(reply.searched)}." if reply.searched else ""
+        return style.prose(f"Nothing in this repository's index matches.{searched}")
     parts = [_hit(number, hit, style) for number, hit in enumerate(reply.hits, 1)]
     notes = _staleness(hit.citation for hit in reply.hits)
     meaning = (
@@ -131,7 +146,9 @@ def _answered(reply: Answer, style: Style, *, looked_up: str) -> str:
         heading = any(line.startswith(visible_line(start)) for start in headings)
         lines.append(style.bold(line) if heading else line)
     cited = [entry.citation for entry in reply.citations]
-    notes = _looked_up(looked_up, cited) if looked_up else _staleness(cited)
+    unsaid = ", ".join(visible_line(word) for word in reply.unmatched_words)
+    notes = [f"No cited span contains: {unsaid}"] if unsaid else []
+    notes += _looked_up(looked_up, cited) if looked_up else _staleness(cited)
     if reply.floor is not None and reply.floor.applicable and reply.floor.value <= NO_FLOOR:
         best = "" if reply.top_score is None else f"The best match has a cosine of {reply.top_score:.2f}. "
         notes.append(f"{best}No floor is set (ANSWER_SCORE_FLOOR), so a poor match is answered as well.")
@@ -153,7 +170,13 @@ def _refusal(reply: Answer, style: Style) -> str:
     if reply.floor is not None and reply.floor.applicable:
         lines.append(f"  floor    {_floor(reply.floor)}")
     if reply.coverage is not None:
-        lines += _coverage(reply.coverage, style)
+        lines += _coverage(reply.coverage, style, reply.searched)
+    if reply.nearest:
+        lines += ["", style.prose("What came nearest. It is not an answer:")]
+        lines += [
+            f"  {_place(near)}{_name(near.kind, near.symbol)}  {style.faint(f'score {near.score:.3f}')}"
+            for near in reply.nearest
+        ]
     return "\n".join(lines)
 
 
@@ -162,11 +185,12 @@ def _floor(floor: Floor) -> str:
     return f"{floor.value:.3f} of {visible_line(floor.quantity)} ({kind})"
 
 
-def _coverage(coverage: Coverage, style: Style) -> list[str]:
-    searched = _count(coverage.indexed + coverage.degraded, "file")
+def _coverage(coverage: Coverage, style: Style, searched: Searched | None = None) -> list[str]:
+    indexed = _count(coverage.indexed + coverage.degraded, "file")
     if coverage.degraded:
-        searched += f", {coverage.degraded} of them by windows of lines"
-    lines = [f"  searched {searched}"]
+        indexed += f", {coverage.degraded} of them by windows of lines"
+    lines = [f"  searched {_searched(searched)}"] if searched else []
+    lines.append(f"  indexed  {indexed}")
     if coverage.skipped:
         lines.append(f"  skipped  {_count(coverage.skipped, 'file')}")
     if coverage.dropped_spans:
@@ -181,13 +205,26 @@ def _coverage(coverage: Coverage, style: Style) -> list[str]:
     return lines
 
 
+def _searched(searched: Searched) -> str:
+    return f"{_count(searched.spans, 'span')} in {_count(searched.files, 'file')}"
+
+
+def _copies(found: Hit | Marked, style: Style) -> list[str]:
+    if not found.copies:
+        return []
+    shown = found.copy_places[:SHOWN_COPIES]
+    more = found.copies - len(shown)
+    places = ", ".join([_place(place) for place in shown] + ([f"{more:,} more"] if more else []))
+    return [style.faint(f"    the same also at {places}")]
+
+
 def _citation(entry: Marked, style: Style) -> list[str]:
     lines = [style.bold(f"[{entry.marker}] {_place(entry.citation)}{_name(entry.kind, entry.symbol)}")]
     if entry.citation.permalink:
         lines.append(f"    {visible_line(entry.citation.permalink)}")
     lines.append(f"    {visible_line(entry.citation.check)}")
     lines.append(f"    {style.faint(visible_line(entry.citation.digest))}")
-    return lines
+    return lines + _copies(entry, style)
 
 
 def _hit(number: int, hit: Hit, style: Style) -> str:
@@ -201,11 +238,11 @@ def _hit(number: int, hit: Hit, style: Style) -> str:
                 f"    … {_count(len(body) - PREVIEW_LINES, 'more line')}" if style.unicode else "    ..."
             )
         )
-    return "\n".join(lines)
+    return "\n".join(lines + _copies(hit, style))
 
 
-def _place(citation: Citation) -> str:
-    return f"{visible_line(citation.path)}:{citation.start_line}-{citation.end_line}"
+def _place(place: Citation | Place) -> str:
+    return f"{visible_line(place.path)}:{place.start_line}-{place.end_line}"
 
 
 def _name(kind: str, symbol: str) -> str:

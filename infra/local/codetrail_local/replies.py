@@ -116,13 +116,38 @@ class Citation(Reply):
     staleness: Staleness | None = None
 
 
+class Place(Reply):
+    """Where a span stands."""
+
+    path: str
+    start_line: int
+    end_line: int
+
+
+class Near(Place):
+    """A span that came near, and is no answer."""
+
+    kind: str = ""
+    symbol: str = ""
+    score: float
+
+
+class Searched(Reply):
+    """What a question was compared with."""
+
+    files: int
+    spans: int
+
+
 class Marked(Reply):
-    """A marker in an answer and what it stands for."""
+    """A marker in an answer and what it stands for; the same bytes may stand in other places too."""
 
     marker: int
     kind: str = ""
     symbol: str = ""
     citation: Citation
+    copies: int = 0
+    copy_places: list[Place] = Field(default_factory=list)
 
 
 class Floor(Reply):
@@ -141,8 +166,11 @@ class Answer(Reply):
     answer: str = ""
     citations: list[Marked] = Field(default_factory=list)
     dropped: int = 0
+    unmatched_words: list[str] = Field(default_factory=list)
     reason: str = ""
     detail: str = ""
+    nearest: list[Near] = Field(default_factory=list)
+    searched: Searched | None = None
     top_score: float | None = None
     floor: Floor | None = None
     coverage: Coverage | None = None
@@ -156,12 +184,15 @@ class Hit(Reply):
     text: str = ""
     score: float
     citation: Citation
+    copies: int = 0
+    copy_places: list[Place] = Field(default_factory=list)
 
 
 class Hits(Reply):
     """What a search found, best first."""
 
     mode: str = ""
+    searched: Searched | None = None
     hits: list[Hit]
 
 

@@ -93,6 +93,39 @@ def test_an_answer_exits_0_with_its_citations(api, run):
     assert err == "asking\n"
 
 
+PART = ["--path", "src/", "--language", "go", "--kind", "func", "--exclude-tests"]
+
+
+@pytest.mark.parametrize("command", ["ask", "search"])
+def test_a_part_of_the_repository_is_asked_for_in_the_body(api, run, command):
+    api.answer("POST", f"/api/repos/{REPO}/search", b'{"mode": "hybrid", "hits": []}')
+
+    assert run(command, URL, "what is F", *PART)[0] == 0
+    assert run(command, URL, "what is F")[0] == 0
+
+    filtered, whole = [json.loads(asked.body) for asked in api.asked if asked.path.endswith(f"/{command}")]
+    assert whole == {"q": "what is F"}
+    assert filtered == {
+        "q": "what is F", "path": "src/**", "language": "go", "kind": "func", "exclude_tests": True,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "told"),
+    [
+        ("--path", "", "it is empty"),
+        ("--path", "x" * 201, "over 200 bytes"),
+        ("--language", "golang", "'golang' is none of bash, c,"),
+        ("--kind", "function", "'function' is none of const, file, func, package, section, type, var"),
+    ],
+)
+def test_a_part_that_there_cannot_be_is_refused_before_anything_is_asked(api, run, option, value, told):
+    code, _, err = run("ask", URL, "what is F", option, value)
+
+    assert (code, api.asked) == (2, [])
+    assert told in " ".join(err.split())
+
+
 def test_json_is_the_body_byte_for_byte(api, run):
     assert run("ask", URL, "what is F", "--json", "--quiet") == (0, ANSWER, "")
 

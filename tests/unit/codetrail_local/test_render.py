@@ -12,8 +12,11 @@ from codetrail_local.replies import (
     Job,
     JobError,
     Marked,
+    Near,
+    Place,
     Progress,
     Repo,
+    Searched,
     Staleness,
 )
 from codetrail_local.terminal import Style
@@ -110,6 +113,11 @@ def test_a_refusal_says_why_and_what_was_searched():
         coverage=Coverage(
             indexed=25, degraded=1, skipped=3, reasons={"binary": 2, "lfs_pointer": 1, "new": 1}
         ),
+        searched=Searched(files=1, spans=12),
+        nearest=[
+            Near(path="a.go", start_line=3, end_line=4, kind="func", symbol="Near", score=1.25),
+            Near(path="b.md", start_line=1, end_line=1, score=0.5),
+        ],
     )
 
     assert (
@@ -121,9 +129,14 @@ The best match scored under the measured floor of 0.25.
   reason   below_floor
   best     0.181
   floor    0.250 of cosine (measured)
-  searched 26 files, 1 of them by windows of lines
+  searched 12 spans in 1 file
+  indexed  26 files, 1 of them by windows of lines
   skipped  3 files
-  why      2 binary, 1 Git LFS pointers, 1 new"""
+  why      2 binary, 1 Git LFS pointers, 1 new
+
+What came nearest. It is not an answer:
+  a.go:3-4 (func Near)  score 1.250
+  b.md:1-1  score 0.500"""
     )
 
 
@@ -155,8 +168,32 @@ Scores order the hits of one search (hybrid); they say nothing across searches."
     )
 
 
-def test_nothing_found_is_said():
+def test_nothing_found_is_said_with_what_was_searched():
     assert render.hits(Hits(hits=[]), PLAIN) == "Nothing in this repository's index matches."
+    assert render.hits(Hits(hits=[], searched=Searched(files=0, spans=0)), PLAIN) == (
+        "Nothing in this repository's index matches. Searched: 0 spans in 0 files."
+    )
+
+
+def test_the_words_that_no_cited_span_contains_are_one_line():
+    text = render.answer(answered(marked(), unmatched_words=["foo", "Bar::baz"]), PLAIN)
+
+    assert "\nNo cited span contains: foo, Bar::baz\n" in text
+    assert "No cited span contains" not in render.answer(answered(marked()), PLAIN)
+
+
+PLACES = [Place(path=f"v{at}/a.go", start_line=at, end_line=at + 1) for at in range(1, 6)]
+
+
+def test_where_else_the_same_bytes_stand_is_told_in_few_places():
+    few = Hit(score=1, citation=citation(), copies=1, copy_places=PLACES[:1])
+    many = marked(1).model_copy(update={"copies": 40, "copy_places": PLACES})
+
+    assert render.hits(Hits(hits=[few]), PLAIN).split("\n")[1] == "    the same also at v1/a.go:1-2"
+    assert (
+        f"    {'a' * 64}\n    the same also at v1/a.go:1-2, v2/a.go:2-3, v3/a.go:3-4, 37 more\n"
+        in render.answer(answered(many), PLAIN)
+    )
 
 
 def test_the_corpus_is_a_table():
@@ -202,12 +239,16 @@ def test_nothing_of_a_repository_steers_the_terminal():
         text=evil,
         score=1,
         citation=cited.citation,
+        copies=1,
+        copy_places=[Place(path=evil, start_line=1, end_line=1)],
     )
+    near = Near(path=evil, start_line=1, end_line=1, kind=evil, symbol=evil, score=1)
     repo = Repo(id=evil, remote=evil, ref=evil, commit=evil, indexed_at=evil)
     job = Job(id=evil, remote=evil, ref=evil, status=evil, error=JobError(reason=evil, sentence=evil))
     texts = [
         render.answer(answered(cited, text=f"[1] {evil}:22-31\n{evil}\r{evil}"), PLAIN),
-        render.answer(Answer(refused=True, reason=evil, detail=evil), PLAIN),
+        render.answer(answered(cited, unmatched_words=[evil]), PLAIN),
+        render.answer(Answer(refused=True, reason=evil, detail=evil, nearest=[near]), PLAIN),
         render.hits(Hits(mode=evil, hits=[hit]), PLAIN),
         render.indexed(repo, evil, PLAIN),
         render.repos([repo], datetime.now(UTC)),
