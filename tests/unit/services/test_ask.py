@@ -176,6 +176,13 @@ def test_a_span_that_says_a_word_which_none_has_said_comes_before_better_ones():
     assert quoted(given) == [best, third, second]
 
 
+def test_the_best_span_comes_first_though_it_says_no_word_of_the_question():
+    held = contents([span(0, "something else"), span(1, "jitter")], EMBEDDER)
+    held = replace(held, vectors=held.vectors[::-1].copy())  # what the model takes for near says none of it
+
+    assert quoted(answer("jitter", Mode.VECTOR, held=held)) == [0, 1]
+
+
 def test_where_no_span_says_more_the_rank_decides():
     given = answer("Parse", limit=4)
 
@@ -188,6 +195,16 @@ DEFINED = [
     span(2, "struct {}", symbol="ratelimit.token_bucket", kind=Kind.TYPE),
     span(3, "token_bucket", symbol="limits > token_bucket", kind=Kind.SECTION, path="README.md"),
 ]
+
+
+def test_a_heading_of_that_name_is_no_definition_of_it():
+    heading = span(0, "token_bucket token_bucket", symbol="token_bucket", kind=Kind.SECTION, path="README.md")
+    held = contents([heading, span(1, "{}", symbol="token_bucket", kind=Kind.TYPE)], EMBEDDER)
+
+    given = answer("what is token_bucket", Mode.LEXICAL, held=held)
+
+    assert [hit.span.ordinal for hit in given.found.hits] == [0, 1]
+    assert quoted(given) == [1, 0]
 
 
 @pytest.mark.parametrize(
