@@ -404,6 +404,29 @@ def test_doctor_remakes_a_database_of_another_postgres_on_consent(alone):
     assert not cluster.exists()
 
 
+def test_doctor_says_why_a_database_is_not_whole(alone):
+    (Home(alone.home).postgres / "cluster" / "data").mkdir(parents=True)
+
+    code, out, _ = alone.run("doctor")
+
+    assert code == 1
+    assert "✗ the database is not whole" in out
+    assert "codetrail doctor --remake" in " ".join(out.split())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root needs another user's name")
+def test_doctor_says_why_postgres_would_not_start_for_root(alone, tmp_path):
+    refusing = tmp_path / "unshare"
+    refusing.write_text("#!/bin/sh\necho 'unshare failed: Operation not permitted' >&2\nexit 1\n")
+    refusing.chmod(0o755)
+
+    code, out, _ = alone.run("doctor", settings={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+
+    assert code == 1
+    assert "✗ Postgres as root" in out
+    assert "run codetrail as an ordinary user" in " ".join(out.split())
+
+
 def test_a_data_folder_that_cannot_be_used_is_said(tmp_path, project):
     (tmp_path / "home").write_text("a file")
 

@@ -6,12 +6,14 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
 import psycopg
 import pytest
 
+from codetrail_local.errors import AlreadyRunning
 from codetrail_local.home import Home
 from codetrail_local.postgres import EmbeddedPostgres
 from codetrail_local.stack import borrowed
@@ -254,6 +256,41 @@ def test_two_commands_at_once_share_one_stack_that_stays_until_both_are_done(
         one.stdout.close()
     assert not EmbeddedPostgres(home / "postgres").running()
     assert not Home(home).held()
+
+
+def test_a_command_that_needs_a_stack_of_its_own_waits_for_another_ones_to_be_gone(
+    start: Start, tmp_path: Path
+) -> None:
+    home, root, let_go = tmp_path / "home", tmp_path / "root", tmp_path / "let go"
+    other = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(home), str(root), str(let_go)], stdout=subprocess.PIPE, text=True
+    )
+    assert other.stdout is not None
+    assert other.stdout.readline().split()[1:] == ["False"]
+
+    def alone() -> int:
+        with borrowed(home, root=root, settings={}, alone=True):
+            running = Home(home).running()
+            assert running is not None
+            return running.pid
+
+    with ThreadPoolExecutor(1) as beside:
+        waiting = beside.submit(alone)
+        let_go.touch()
+        assert waiting.result(60) == os.getpid()
+
+    assert other.wait(30) == 0
+    other.stdout.close()
+
+
+def test_a_stack_of_ones_own_is_refused_at_once_beside_one_that_lasts(start: Start, tmp_path: Path) -> None:
+    stack = start().ready()
+
+    with (
+        pytest.raises(AlreadyRunning, match=f"process {stack.process.pid}"),
+        borrowed(stack.home, root=tmp_path / "root", settings={}, alone=True),
+    ):
+        pass
 
 
 def test_a_command_uses_the_stack_that_runs_and_leaves_it_running(start: Start) -> None:

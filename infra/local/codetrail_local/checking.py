@@ -12,8 +12,8 @@ from codetrail.adapters.git import GitProgram
 from codetrail.domain.remote import admit, local_path
 from codetrail.errors import InvalidRequest, NotAdmitted
 from codetrail.services.verify import Clone, Outcome, Verdict, citations_in, verify
+from codetrail_local.errors import Misused, Trouble
 from codetrail_local.terminal import Style, visible_line
-from codetrail_local.trouble import Misused, Trouble
 
 # An answer is at most 6 MB; this leaves room for a file of many.
 MAX_DOCUMENT_BYTES = 64 * 1024 * 1024

@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import NoReturn
 
-from codetrail_local.errors import LocalError
+from codetrail_local.errors import LocalError, Misused, Trouble
 from codetrail_local.terminal import Terminal
-from codetrail_local.trouble import Misused, Trouble
 
 INTERRUPTED = 130
 # What a shell reports for a program that a closed pipe ended: nobody reads on, and nothing went wrong.

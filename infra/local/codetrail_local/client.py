@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit
 import httpx
 
 from codetrail.domain.search import Filter
-from codetrail_local.trouble import Misused, Trouble
+from codetrail_local.errors import Misused, Trouble
 
 # The gateway ends a request after 29 seconds; what takes longer is a dead line.
 READ_SECONDS = 35.0

@@ -20,9 +20,9 @@ from codetrail.errors import NotAdmitted
 from codetrail_local import commands, doctor, local
 from codetrail_local.client import ALL
 from codetrail_local.commands import Target
+from codetrail_local.errors import Misused
 from codetrail_local.session import Place
 from codetrail_local.terminal import Terminal
-from codetrail_local.trouble import Misused
 
 Run = Callable[[Terminal, argparse.Namespace], int]
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"

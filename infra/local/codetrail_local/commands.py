@@ -14,13 +14,13 @@ from codetrail.domain.search import Filter
 from codetrail.errors import NotAdmitted
 from codetrail_local import indexing, render
 from codetrail_local.client import ALL, ApiError
+from codetrail_local.errors import Misused, Trouble
 from codetrail_local.indexing import JobFailed
 from codetrail_local.progress import Watcher, watching
 from codetrail_local.remotes import Remote, remote_of, uncommitted
 from codetrail_local.replies import Answer, Hits, Job, Jobs, Repo, Repos, read
 from codetrail_local.session import Place, Session, connect
 from codetrail_local.terminal import Style, Terminal, visible_line
-from codetrail_local.trouble import Misused, Trouble
 
 ANSWERED, MISMATCH, REFUSED = 0, 1, 3
 

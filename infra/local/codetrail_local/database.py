@@ -17,9 +17,9 @@ from codetrail.api.repos import JobResponse
 from codetrail.domain.repo import Revision
 from codetrail.errors import CodetrailError
 from codetrail.services import repos
+from codetrail_local.errors import Trouble
 from codetrail_local.home import Home
 from codetrail_local.postgres import EmbeddedPostgres
-from codetrail_local.trouble import Trouble
 
 # Removing a large repository is one statement.
 STATEMENT_TIMEOUT_MS = 600_000

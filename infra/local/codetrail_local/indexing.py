@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from codetrail_local.client import ApiError, Client
+from codetrail_local.errors import Trouble
 from codetrail_local.progress import Watcher
 from codetrail_local.replies import Job, Repo, Repos, UnexpectedReply, read
-from codetrail_local.trouble import Trouble
 
 # A small repository is done in under a second; a large one needs no poll more often than this.
 FIRST_POLL_SECONDS = 0.05

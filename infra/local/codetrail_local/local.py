@@ -8,14 +8,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from codetrail_local.client import ApiError, Client
-from codetrail_local.errors import LocalError
+from codetrail_local.errors import LocalError, Trouble
 from codetrail_local.home import Home
 from codetrail_local.postgres import EmbeddedPostgres
 from codetrail_local.progress import watching
 from codetrail_local.replies import Jobs, Repos, read
 from codetrail_local.session import Place, checked_settings
 from codetrail_local.terminal import Terminal, visible_line
-from codetrail_local.trouble import Trouble
 
 # A stack may have a job to set aside, sessions to end and a database to close.
 STOP_SECONDS = 60.0

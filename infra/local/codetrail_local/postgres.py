@@ -82,7 +82,7 @@ class EmbeddedPostgres:
         self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not self.cluster.exists():
             self._initialise()
-        self._check_major()
+        self.check_major()
         deadline = time.monotonic() + START_TIMEOUT_SECONDS
         running = self._postmaster()
         if running is not None:
@@ -130,6 +130,20 @@ class EmbeddedPostgres:
         if self.cluster.exists():
             shutil.rmtree(self.cluster)
 
+    def check_major(self) -> str:
+        """Return which major version made the data folder. Raises WrongMajor for one that is not ours, and
+        PostgresError for a folder that is not whole."""
+        try:
+            found = (self.data / "PG_VERSION").read_text().strip()
+        except OSError as error:
+            raise PostgresError(
+                f"{self.data} is not a whole data folder:"
+                " `codetrail doctor --remake` removes it and makes a new one"
+            ) from error
+        if found != _major():
+            raise WrongMajor(found, _major(), self.data)
+        return found
+
     def _initialise(self) -> None:
         # Made beside its place and moved there whole: a crash in between leaves nothing that looks finished.
         for unfinished in self.home.glob("cluster.new-*"):
@@ -142,7 +156,7 @@ class EmbeddedPostgres:
         extra = [] if self._durable else ["--no-sync"]
         done = subprocess.run(
             [
-                *_as_other_user(), str(_binaries() / "initdb"), "-D", str(fresh / "data"), "-U", "codetrail",
+                *as_other_user(), str(_binaries() / "initdb"), "-D", str(fresh / "data"), "-U", "codetrail",
                 "-A", "scram-sha-256", f"--pwfile={password}", "-E", "UTF8", "--locale-provider=builtin",
                 "--builtin-locale=C.UTF-8", "--locale=C", "--no-instructions", *extra,
             ],
@@ -155,17 +169,6 @@ class EmbeddedPostgres:
                 f"Postgres could not make its data folder in {self.home}:\n{done.stdout.strip()}"
             )
         fresh.rename(self.cluster)
-
-    def _check_major(self) -> None:
-        version = self.data / "PG_VERSION"
-        if not version.exists():
-            raise PostgresError(
-                f"{self.data} is not a whole data folder:"
-                " `codetrail doctor --remake` removes it and makes a new one"
-            )
-        found = version.read_text().strip()
-        if found != _major():
-            raise WrongMajor(found, _major(), self.data)
 
     def _spawn(self) -> None:
         rotate(self.log)
@@ -183,7 +186,7 @@ class EmbeddedPostgres:
         settings = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
-                [*_as_other_user(), str(_binaries() / "postgres"), "-D", str(self.data), *settings],
+                [*as_other_user(), str(_binaries() / "postgres"), "-D", str(self.data), *settings],
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=_environment(),
                 start_new_session=True,  # a Ctrl-C at the terminal is for us; we stop the server in its turn
             )  # fmt: skip
@@ -251,7 +254,9 @@ def _major() -> str:
 
 
 @cache
-def _as_other_user() -> tuple[str, ...]:
+def as_other_user() -> tuple[str, ...]:
+    """Return the words to begin a command of Postgres's with, so that it runs where we are root. Raises
+    PostgresError where that cannot be."""
     # Postgres refuses to run as root. In a user namespace root becomes nobody for it, files stay root's (so
     # folders above that only root may enter are no hindrance), and no user is added to the machine.
     if sys.platform == "win32" or os.geteuid() != 0:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from codetrail.domain.remote import admit, local_path
 from codetrail.errors import NotAdmitted
-from codetrail_local.trouble import Misused
+from codetrail_local.errors import Misused
 
 STATUS_TIMEOUT_SECONDS = 20
 

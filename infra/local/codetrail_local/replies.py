@@ -4,7 +4,7 @@ from typing import TypeVar
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
-from codetrail_local.trouble import Trouble
+from codetrail_local.errors import Trouble
 
 
 class UnexpectedReply(Trouble):

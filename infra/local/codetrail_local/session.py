@@ -1,24 +1,13 @@
 """Which codetrail a command speaks to: --api, or the local stack, running already or started for it."""
 
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from codetrail import config
 from codetrail_local.client import Client
-from codetrail_local.errors import AlreadyRunning
-from codetrail_local.home import Home
-from codetrail_local.trouble import Misused
-
-if TYPE_CHECKING:
-    from codetrail_local.stack import Borrowed
-
-# How long a command that needs a stack of its own waits for another command's to be gone.
-TURN_SECONDS = 120.0
-POLL_SECONDS = 0.1
+from codetrail_local.errors import AlreadyRunning, Misused
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +42,20 @@ def connect(
     # Imported here since a command that asks a deployment needs none of it, and it takes its time.
     from codetrail_local.stack import borrowed  # noqa: PLC0415
 
-    settings = checked_settings()
-    lent = (
-        _own(place.home, settings, only, step) if only else borrowed(place.home, settings=settings, step=step)
-    )
-    with lent as stack, Client(stack.api) as client:
-        yield Session(client, lasting=stack.lasting)
+    settings = checked_settings() | ({"INDEX_PATHS": ",".join(only)} if only else {})
+    with ExitStack() as held:
+        try:
+            # One that runs already would index everything.
+            lent = borrowed(place.home, settings=settings, step=step, alone=bool(only))
+            stack = held.enter_context(lent)
+        except AlreadyRunning as error:
+            if not only:
+                raise
+            raise Misused(
+                "--only needs a codetrail of its own, and one runs already:"
+                " stop it (codetrail down), or leave out --only"
+            ) from error
+        yield Session(held.enter_context(Client(stack.api)), lasting=stack.lasting)
 
 
 def checked_settings() -> dict[str, str]:
@@ -72,32 +69,3 @@ def checked_settings() -> dict[str, str]:
     except config.SettingError as error:
         raise Misused(f"a setting in the environment cannot be used: {error}") from error
     return local_settings()
-
-
-@contextmanager
-def _own(
-    home: Path, settings: Mapping[str, str], only: tuple[str, ...], step: Callable[[str], None]
-) -> Iterator["Borrowed"]:
-    """Start a stack that indexes *only* these paths: one that runs already would index everything."""
-    from codetrail_local.stack import Borrowed, LocalStack  # noqa: PLC0415 - as above
-
-    deadline = time.monotonic() + TURN_SECONDS
-    while True:
-        running = Home(home).running()
-        if running is not None and running.lasting:
-            raise Misused(
-                f"--only needs a codetrail of its own, and one runs already at {running.api}:"
-                " stop it (codetrail down), or leave out --only"
-            )
-        stack = LocalStack(home, settings={**settings, "INDEX_PATHS": ",".join(only)}, step=step)
-        try:
-            stack.start()
-            break
-        except AlreadyRunning:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(POLL_SECONDS)
-    try:
-        yield Borrowed(stack.api, lasting=False)
-    finally:
-        stack.stop()

@@ -362,15 +362,18 @@ def borrowed(
     settings: Mapping[str, str] | None = None,
     root: Path = ROOT,
     step: Callable[[str], None] = lambda words: None,
+    alone: bool = False,
 ) -> Iterator[Borrowed]:
     """Use the stack that runs on *home*, or start one for the time of the block.
 
-    Of two commands at once the first one's stack serves both, and stays until both are done.
+    Of two commands at once the first one's stack serves both, and stays until both are done. *alone*: only a
+    stack of these settings will do, and another command's is waited for. Raises AlreadyRunning for one that
+    lasts.
     """
     place = Home(home)
     deadline = time.monotonic() + TURN_SECONDS
     while True:
-        if place.running() is not None:
+        if not alone and place.running() is not None:
             with place.visit():
                 running = place.running()  # asked again: it may have gone before we were counted
                 if running is not None:
@@ -380,7 +383,9 @@ def borrowed(
         try:
             stack.start()
         except AlreadyRunning:
-            if time.monotonic() > deadline:
+            running = place.running()
+            in_vain = alone and running is not None and running.lasting
+            if in_vain or time.monotonic() > deadline:
                 raise
             time.sleep(POLL_SECONDS)
             continue
