@@ -535,8 +535,17 @@ def entries_of(git: GitProgram, repo: Repository, commit: str):
         return tree.entries()
 
 
-@pytest.mark.parametrize("path", [b"/".join([b"d"] * 200), b"x" * 250 + (b"/" + b"x" * 250) * 5])
-def test_a_path_that_no_index_could_hold_is_refused(git, repo, path):
+@pytest.mark.parametrize("path", [b"/".join([b"d"] * 200), (b"x" * 250 + b"/") * 16 + b"x" * 80])
+def test_a_long_or_deep_path_is_an_entry_as_any_other(git, repo, path):
+    assert [entry.path for entry in entries_of(git, repo, published(repo, repo.commit({path: b"x\n"})))] == [
+        path
+    ]
+
+
+@pytest.mark.parametrize(
+    "path", [(b"x" * 250 + b"/") * 16 + b"x" * 81, (b"\xff" * 250 + b"/") * 4 + b"\xff" * 24]
+)
+def test_a_path_that_no_row_could_hold_is_refused(git, repo, path):
     commit = published(repo, repo.commit({path: b"x\n"}))
 
     with git.fetch(repo.url, commit) as tree:

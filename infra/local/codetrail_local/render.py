@@ -42,6 +42,7 @@ _REASONS = {
     "lfs_pointer": "Git LFS pointers",
     "symlink": "links",
     "submodule": "submodules",
+    "path_too_deep": "in too many folders",
     "encoding": "unknown encoding",
     "empty": "empty",
     "no_words": "without a word",

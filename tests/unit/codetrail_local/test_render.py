@@ -1,6 +1,7 @@
 import subprocess
 from datetime import UTC, datetime
 
+from codetrail.domain.repo import Reason
 from codetrail_local import render
 from codetrail_local.replies import (
     Answer,
@@ -210,6 +211,13 @@ def test_the_corpus_is_a_table():
 
 def test_an_empty_corpus_says_how_to_begin():
     assert "codetrail index REMOTE" in render.repos([], datetime.now(UTC))
+
+
+def test_every_reason_that_a_file_may_have_is_told_in_words():
+    coverage = Coverage(skipped=len(Reason), reasons={reason.value: 1 for reason in Reason})
+    reply = Answer(refused=True, reason="unscored", detail="Nothing.", coverage=coverage)
+
+    assert "_" not in render.answer(reply, Style(columns=80))
 
 
 def test_a_failed_job_says_why_under_its_line():

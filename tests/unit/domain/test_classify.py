@@ -44,6 +44,8 @@ def reason_of(
         (b"web/node_modules/x/y.js", b"x\n", Reason.VENDORED),
         (b"third_party/x.c", b"int x;\n", Reason.VENDORED),
         (b"vendor", b"not a folder\n", None),
+        (b"d/" * 128 + b"a.py", b"x = 1\n", None),
+        (b"d/" * 129 + b"a.py", b"x = 1\n", Reason.PATH_DEPTH),
         (b"src/vendors.py", b"x = 1\n", None),
         (b"a.min.js", b"x\n", Reason.MINIFIED),
         (b"a.js", b"function f(){}" * 43_000, Reason.MINIFIED),

@@ -21,7 +21,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from codetrail.domain.bm25 import MAX_NAME_BYTES
 from codetrail.domain.manifest import (
     FILES_PER_BATCH,
-    MAX_PATH_BYTES,
     MAX_SPANS,
     MAX_SYMBOL_BYTES,
     NAMES_PER_BATCH,
@@ -35,6 +34,7 @@ from codetrail.domain.manifest import (
     Posting,
     Row,
 )
+from codetrail.domain.paths import MAX_PATH_BYTES
 from codetrail.domain.repo import CorpusStats, Coverage, Outcome, Reason, SourceFile, repo_id
 from codetrail.domain.span import MAX_TEXT_BYTES, Kind, Span
 from codetrail.domain.terms import MAX_TERM_BYTES

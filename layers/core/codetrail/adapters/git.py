@@ -29,6 +29,7 @@ from typing import IO
 from urllib.parse import urlsplit
 
 from codetrail.domain.job import FailureReason, IndexingFailed
+from codetrail.domain.paths import MAX_PATH_BYTES, to_text
 from codetrail.domain.remote import local_path
 from codetrail.services.ports import TreeEntry
 
@@ -36,9 +37,6 @@ log = logging.getLogger(__name__)
 
 MAX_REFS = 100_000
 MAX_REF_BYTES = 16_777_216
-# A name over either was never made by hand; an index row could not hold it.
-MAX_PATH_BYTES = 1_024
-MAX_PATH_PARTS = 128
 # Enough for git's last words; a server can make it say megabytes.
 _STDERR_BYTES = 1_024
 # git maps packs into memory; with the windows set below it stays far under this.
@@ -687,13 +685,14 @@ def _object_id(text: bytes) -> str:
 
 
 def _entry(record: bytes) -> TreeEntry:
-    """Read one record of `ls-tree -z`. Raises IndexingFailed for a path that no file of ours may have."""
+    """Read one record of `ls-tree -z`. Raises IndexingFailed for a path that no working tree may have, and
+    for one that no row could hold: shortened, it would name no file."""
     about, _, path = record.partition(b"\t")
     mode, _, blob = about.decode("ascii").split(" ")
     parts = path.split(b"/")
     # git's object check refused these at the fetch; a second look costs nothing.
     strange = any(part in (b"", b".", b"..") or part.lower() == b".git" for part in parts)
-    if strange or len(path) > MAX_PATH_BYTES or len(parts) > MAX_PATH_PARTS:
+    if strange or len(to_text(path).encode()) > MAX_PATH_BYTES:
         raise IndexingFailed(FailureReason.FSCK)
     return TreeEntry(path, mode, blob)
 

@@ -115,7 +115,9 @@ class Coverage(BaseModel):
     degraded: int = Field(description="Searchable, but not by declaration.")
     skipped: int
     dropped_spans: int = Field(description="Spans without a word, which nothing could find.")
-    reasons: dict[str, int] = Field(description="Files degraded or skipped, by reason.")
+    reasons: dict[str, int] = Field(
+        description=f"Files degraded or skipped, by reason: {', '.join(repo.Reason)}."
+    )
     languages: dict[str, int] = Field(description="Files with spans, by language.")
 
     @classmethod

@@ -30,6 +30,10 @@ from codetrail.domain.words import has_word, split_identifier
 SYMLINK_MODE = "120000"
 SUBMODULE_MODE = "160000"
 
+# Folders that a file may lie in. Each pattern of the attributes is held against each of them, and nobody made
+# that many by hand.
+MAX_FOLDERS = 128
+
 # git-lfs writes pointers of about 130 bytes and calls nothing over 1 KiB one.
 LFS_POINTER_BYTES = 1_024
 _LFS_FIRST_LINE = b"version https://git-lfs.github.com/spec/v1\n"
@@ -179,10 +183,10 @@ class Decision:
 def before_reading(path: bytes, mode: str, attributes: Attributes) -> Decision | None:
     """Return the decision that path and mode make alone, or None where the blob must be read."""
     language = language_of(path)
-    if mode == SYMLINK_MODE:
-        return _skip(Reason.SYMLINK, "")
-    if mode == SUBMODULE_MODE:
-        return _skip(Reason.SUBMODULE, "")
+    if mode in (SYMLINK_MODE, SUBMODULE_MODE):
+        return _skip(Reason.SYMLINK if mode == SYMLINK_MODE else Reason.SUBMODULE, "")
+    if path.count(b"/") > MAX_FOLDERS:
+        return _skip(Reason.PATH_DEPTH, language)
     said = attributes.of(path)
     if said.vendored if said.vendored is not None else _is_vendored(path):
         return _skip(Reason.VENDORED, language)

@@ -78,8 +78,7 @@ SENTENCES: dict[FailureReason, str] = {
     FailureReason.TOO_LARGE: "The repository is over the size cap.",
     FailureReason.TOO_MANY_FILES: "The repository has more files than the cap allows.",
     FailureReason.FSCK: (
-        "The repository was refused: it holds malformed or dangerous objects, or a path over 1,024 bytes"
-        " or 128 folders deep."
+        "The repository was refused: it holds malformed or dangerous objects, or a path over 4,096 bytes."
     ),
     FailureReason.INCOMPLETE: "The repository lacks objects of this commit: a partial or a damaged clone.",
     FailureReason.DEADLINE: "Indexing did not finish within its time.",

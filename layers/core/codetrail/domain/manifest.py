@@ -25,8 +25,6 @@ NAMES_PER_BATCH = 2_000
 # A batch is closed before its texts and arrays pass this, unless one row alone does.
 BYTES_PER_BATCH = 4 * 1_048_576
 
-# git's adapter takes paths of 1,024 bytes, of which each may be written as four.
-MAX_PATH_BYTES = 4_096
 MAX_SYMBOL_BYTES = 1_000
 # Ten times the largest repository that the product is measured on.
 MAX_SPANS = 1_000_000

@@ -6,6 +6,8 @@ no two paths share a text and every text leads back to its bytes.
 
 import re
 
+# Of a path's text form, the one that is stored. Linux's PATH_MAX: no working tree there holds a longer path.
+MAX_PATH_BYTES = 4_096
 _ESCAPE = re.compile(r"\\x([0-9a-f]{2})|\\\\")
 
 

@@ -38,6 +38,7 @@ class Reason(StrEnum):
     LFS = "lfs_pointer"
     SYMLINK = "symlink"
     SUBMODULE = "submodule"
+    PATH_DEPTH = "path_too_deep"  # in more folders than attributes are looked up through
     ENCODING = "encoding"
     EMPTY = "empty"
     NO_WORDS = "no_words"
