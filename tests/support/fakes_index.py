@@ -150,12 +150,14 @@ def blob_id(data: bytes) -> str:
 
 
 class LineChunker:
-    """Each paragraph that begins with `def ` is a declaration of that name; any other is a window."""
+    """Each paragraph that begins with `def ` is a declaration of that name; any other is a window, but not one
+    that begins with `import ` where *imports* are told from them."""
 
     fingerprint = "lines-1"
 
-    def __init__(self, reasons: Mapping[str, str] | None = None) -> None:
+    def __init__(self, reasons: Mapping[str, str] | None = None, *, imports: bool = False) -> None:
         self.chunked: list[tuple[str, str]] = []
+        self._imports = imports
         self._reasons = reasons or {}
 
     def chunk(self, path: str, language: str, source: bytes) -> Chunked:
@@ -163,7 +165,7 @@ class LineChunker:
         pieces, at = [], 0
         for paragraph in source.split(b"\n\n"):
             end = at + len(paragraph)
-            if paragraph:
+            if paragraph and not (self._imports and paragraph.startswith(b"import ")):
                 words = paragraph.split(b" ", 2)
                 symbol = words[1].decode("utf-8", "replace") if words[0] == b"def" and len(words) > 1 else ""
                 pieces.append(Piece("func" if symbol else "file", symbol, at, end))

@@ -46,6 +46,7 @@ _REASONS = {
     "encoding": "unknown encoding",
     "empty": "empty",
     "no_words": "without a word",
+    "no_spans": "with nothing in them to find",
     "out_of_scope": "outside the chosen folders",
 }
 

@@ -156,6 +156,7 @@ ROWS_FORGED = {
     "an unknown reason": ("files", row(1, "reason", "whim")),
     "an indexed file with a reason": ("files", row(0, "reason", "binary")),
     "a skipped file without one": ("files", row(1, "reason", None)),
+    "an indexed file without spans": ("files", row(0, "spans", 0)),
     "a skipped file with spans": ("files", row(1, "spans", 2)),
     "a path twice": ("files", row(1, "path", "src/app.py")),
     "terms out of order": ("postings", lambda rows: rows.reverse()),

@@ -284,6 +284,26 @@ def test_what_the_chunker_could_not_cut_well_is_degraded():
     assert run.manifest.coverage.reasons == {"parse_budget": 1}
 
 
+@pytest.mark.parametrize(
+    ("data", "cut", "reason", "dropped"),
+    [
+        (b"import os\n", None, Reason.NO_SPANS, 0),
+        (b"---\n\n???\n\nimport os\n", None, Reason.NO_SPANS, 2),
+        (b"import caf\xe9\n", None, Reason.NO_SPANS, 0),
+        (b"import os\n", Reason.PARSE_BUDGET, Reason.PARSE_BUDGET, 0),
+    ],
+    ids=["nothing cut", "no words in what was cut", "not UTF-8", "nothing cut, and why"],
+)
+def test_a_file_in_which_nothing_can_be_found_is_skipped_and_says_why(data, cut, reason, dropped):
+    run = Run({b"app.py": data})
+    run.chunker = LineChunker({"app.py": cut} if cut else {}, imports=True)
+    run()
+
+    file = run.files["app.py"]
+    assert (file.outcome, file.reason, file.spans, file.dropped) == (Outcome.SKIPPED, reason, 0, dropped)
+    assert run.manifest.coverage.reasons == {reason.value: 1}
+
+
 def test_only_the_paths_asked_for_are_read():
     files = {b"src/a.py": b"def a does x\n", b"src.py": b"def b does x\n", b"docs/c.md": b"Words.\n"}
     run = Run(files)(paths=("src", "docs/c.md"))

@@ -159,8 +159,8 @@ class _FileRow(_Strict):
     def _outcome_holds(self) -> Self:
         if (self.reason is None) != (self.outcome is Outcome.INDEXED):
             raise ValueError("an indexed file has no reason, and every other has one")
-        if self.outcome is Outcome.SKIPPED and self.spans:
-            raise ValueError("a skipped file has no spans")
+        if (self.outcome is Outcome.SKIPPED) == (self.spans > 0):
+            raise ValueError("a skipped file has no spans, and every other has some")
         return self
 
     @classmethod

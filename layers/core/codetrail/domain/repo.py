@@ -42,6 +42,7 @@ class Reason(StrEnum):
     ENCODING = "encoding"
     EMPTY = "empty"
     NO_WORDS = "no_words"
+    NO_SPANS = "no_spans"  # words, and none of them in a span: imports, licences
     OUT_OF_SCOPE = "out_of_scope"  # outside INDEX_PATHS
 
 

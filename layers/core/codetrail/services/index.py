@@ -415,6 +415,9 @@ def _file(
     outcome, why = decision.outcome, decision.reason
     if reason is not None and outcome is Outcome.INDEXED:
         outcome, why = Outcome.DEGRADED, Reason(reason)
+    if outcome is not Outcome.SKIPPED and not spans:
+        # Whatever was cut, none of it can be found.
+        outcome, why = Outcome.SKIPPED, Reason(reason) if reason else Reason.NO_SPANS
     return SourceFile(
         path=to_text(entry.path),
         blob=entry.blob,
