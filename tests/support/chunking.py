@@ -60,6 +60,6 @@ def cut_file(
     shown, lines, pieces = source.without(chunked.blanks), Lines(data), []
     for piece in chunked.pieces:
         place = lines.locate(*source.raw_range(piece.start_byte, piece.end_byte))
-        text = shown.text(place.start_byte, place.length)
+        text = shown.text(place.start_byte, place.length) if piece.text is None else piece.text
         pieces.append(Cut(piece.kind, piece.symbol, place.start_line, place.end_line, text, place.digest))
     return CutFile(pieces, decision.reason or chunked.reason, decision.language)

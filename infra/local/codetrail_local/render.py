@@ -32,6 +32,7 @@ SHOWN_COPIES = 3
 _REASONS = {
     "no_grammar": "no grammar",
     "parse_budget": "took too long to parse",
+    "nested_too_deep": "nested too deep to parse",
     "parse_errors": "parsed with errors",
     "encoding_replaced": "not all UTF-8",
     "too_large": "too large",
@@ -46,6 +47,7 @@ _REASONS = {
     "encoding": "unknown encoding",
     "empty": "empty",
     "no_words": "without a word",
+    "unreadable_notebook": "notebooks that cannot be read",
     "no_spans": "with nothing in them to find",
     "out_of_scope": "outside the chosen folders",
 }

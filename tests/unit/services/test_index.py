@@ -1,6 +1,7 @@
 import logging
 from collections import Counter
 from dataclasses import replace
+from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from codetrail.domain.span import MAX_TEXT_BYTES
 from codetrail.errors import Unavailable
 from codetrail.services import index as index_module
 from codetrail.services.index import Reports, fingerprint, index
+from codetrail.services.ports import Piece
 from tests.support.clock import Clock
 from tests.support.fakes_index import (
     COMMIT,
@@ -23,6 +25,7 @@ from tests.support.fakes_index import (
     MemoryGit,
     MemoryS3,
     MemorySpool,
+    OnePiece,
     SentEvents,
     SentLoads,
 )
@@ -341,6 +344,20 @@ def test_a_long_text_is_cut_between_characters_and_its_digest_covers_the_whole_l
     assert len(span.text.encode()) == MAX_TEXT_BYTES - 2
     assert span.text.endswith("€")
     assert span.length == len(raw)
+
+
+def test_a_piece_with_a_text_of_its_own_shows_it_and_its_digest_covers_the_whole_lines():
+    raw = b'["first()", "SECRET"]\n'
+    run = Run({b"a.txt": raw})
+    run.chunker = OnePiece(Piece("file", "", 1, 10, "first()"))
+    run()
+
+    (span,) = run.spans
+    assert (span.text, span.start_line, span.end_line) == ("first()", 1, 1)
+    assert (span.digest, span.length) == (sha256(raw[:-1]).hexdigest(), len(raw) - 1)
+    terms = {row.term for row in run.rows(BatchKind.POSTINGS) if isinstance(row, Posting)}
+    assert "first" in terms
+    assert "secret" not in terms
 
 
 def test_a_huge_symbol_is_cut():

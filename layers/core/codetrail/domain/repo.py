@@ -26,7 +26,8 @@ class Reason(StrEnum):
 
     # degraded
     NO_GRAMMAR = "no_grammar"
-    PARSE_BUDGET = "parse_budget"  # the parser was stopped: time, memory or depth
+    PARSE_BUDGET = "parse_budget"  # the parser was stopped: time or memory
+    NESTING = "nested_too_deep"  # parsed, into a deeper tree than is searched for declarations
     PARSE_ERRORS = "parse_errors"  # parsed, with errors in the middle
     ENCODING_REPLACED = "encoding_replaced"  # decoded with replacement characters
     # skipped
@@ -42,6 +43,7 @@ class Reason(StrEnum):
     ENCODING = "encoding"
     EMPTY = "empty"
     NO_WORDS = "no_words"
+    NOTEBOOK = "unreadable_notebook"  # its outputs, which are not searched, cannot be told from its cells
     NO_SPANS = "no_spans"  # words, and none of them in a span: imports, licences
     OUT_OF_SCOPE = "out_of_scope"  # outside INDEX_PATHS
 

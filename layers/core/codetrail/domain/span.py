@@ -26,7 +26,8 @@ class Kind(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Span:
     """Whole lines of one file, as indexed. Lines are 1-based and inclusive; `length` and `digest` cover
-    the raw bytes of those lines without the last LF; `text` is for reading and may hold replacements."""
+    the raw bytes of those lines without the last LF; `text` is for reading: it may hold replacements, and
+    of a notebook's lines it may leave out what is no cell's source."""
 
     ordinal: int
     id: str

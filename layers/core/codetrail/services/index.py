@@ -311,7 +311,8 @@ class _Build:
         for piece in chunked.pieces:
             start, end = source.raw_range(piece.start_byte, piece.end_byte)
             location = lines.locate(start, end)
-            text = _cut_text(shown.text(location.start_byte, location.length), MAX_TEXT_BYTES)
+            whole = shown.text(location.start_byte, location.length) if piece.text is None else piece.text
+            text = _cut_text(whole, MAX_TEXT_BYTES)
             if not has_word(text):
                 dropped += 1
                 continue

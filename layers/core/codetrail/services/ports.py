@@ -315,12 +315,14 @@ class Spool(Protocol):
 @dataclass(frozen=True, slots=True)
 class Piece:
     """A span before it is numbered: whole lines of a file, by byte range. `symbol` may hold several names
-    (`span.names` takes it apart)."""
+    (`span.names` takes it apart). `text` is what to read of the lines, where they hold what is not
+    searched."""
 
     kind: str
     symbol: str
     start_byte: int
     end_byte: int
+    text: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,8 @@ from codetrail.adapters.treesitter.windows import Rules
 from codetrail.errors import Unavailable
 
 GO = b"package a\n\nfunc f() {}\n"
+# A lone surrogate, which no store can hold, and an output, all on one line.
+NOTEBOOK = rb"""{"cells": [{"cell_type": "code", "source": "run('\ud800')", "outputs": ["SECRET"]}]}"""
 # Speaks as far as the greeting, then does what the test wants.
 GREETING = """
 import os, struct, sys, time
@@ -77,6 +79,21 @@ def test_a_child_that_fails_costs_its_file_the_declarations_and_nothing_else(doe
     assert [(piece.start_byte, piece.end_byte) for piece in first.pieces] == [(0, len(GO))]
 
 
+def test_a_notebook_that_fails_the_child_shows_no_output_in_windows() -> None:
+    with child_that("os._exit(139)") as chunker:
+        chunked = chunker.chunk("a.ipynb", "notebook", NOTEBOOK)
+
+    assert (chunked.pieces, chunked.reason) == ((), "parse_budget")
+
+
+@pytest.mark.parametrize("strategy", ["ast", "window"])
+def test_a_notebook_is_cut_by_cell_under_either_strategy(strategy: str) -> None:
+    with TreeSitterChunker(strategy=strategy) as chunker:
+        chunked = chunker.chunk("a.ipynb", "notebook", NOTEBOOK)
+
+    assert [piece.text for piece in chunked.pieces] == ["run('\ufffd')"]
+
+
 def test_a_parser_that_does_not_start_is_no_files_fault() -> None:
     with (
         TreeSitterChunker(command=(sys.executable, "-c", "")) as chunker,
@@ -120,7 +137,7 @@ def test_a_killed_child_leaves_no_process_behind() -> None:
 
 def test_the_child_has_none_of_our_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgres://secret")
-    leak = "say(('{\"pieces\": [[\"file\", \"' + ' '.join(sorted(os.environ)) + '\", 0, 1]], '"
+    leak = "say(('{\"pieces\": [[\"file\", \"' + ' '.join(sorted(os.environ)) + '\", 0, 1, null]], '"
     with child_that(leak + '\'"reason": null, "blanks": []}\').encode())') as chunker:
         chunked = chunker.chunk("a.go", "go", GO)
 
@@ -144,7 +161,7 @@ def test_memory_over_the_ceiling_ends_the_child_and_not_the_worker() -> None:
         ("a.c", "c", b"#if A\n" * 20_000),
     ],
 )
-def test_bombs_end_in_time_and_are_searchable(
+def test_bombs_end_in_time_and_are_searchable_or_said_not_to_be(
     chunker: TreeSitterChunker, path: str, language: str, data: bytes
 ) -> None:
     chunker.chunk("warm.go", "go", GO)
@@ -152,7 +169,7 @@ def test_bombs_end_in_time_and_are_searchable(
 
     chunked = chunker.chunk(path, language, data)
 
-    assert chunked.pieces
+    assert chunked.pieces or chunked.reason == "unreadable_notebook"
     assert time.monotonic() - started < 30  # 2 s of processor time; the machine may be busy
 
 

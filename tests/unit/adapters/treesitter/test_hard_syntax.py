@@ -7,12 +7,19 @@ import pytest
 from tests.support.chunking import cut_file
 
 
-def test_deep_nesting_degrades_the_file_to_windows() -> None:
-    data = b"x = " + b"(" * 5_000 + b"1" + b")" * 5_000 + b"\n\ndef f():\n    pass\n"
+@pytest.mark.parametrize(
+    ("path", "data"),
+    [
+        ("a.py", b"x = " + b"(" * 5_000 + b"1" + b")" * 5_000 + b"\n\ndef f():\n    pass\n"),
+        ("a.js", b"x = 'a'" + b" + 'a'" * 1_500 + b"\n"),
+        ("a.cpp", b"void " + b"A::" * 1_500 + b"f() {}\n"),
+    ],
+    ids=["brackets", "a long expression", "a long qualified name"],
+)
+def test_deep_nesting_degrades_the_file_to_windows_and_says_so(path: str, data: bytes) -> None:
+    cut = cut_file(path, data)
 
-    cut = cut_file("a.py", data)
-
-    assert cut.reason == "parse_budget"
+    assert cut.reason == "nested_too_deep"
     assert {(piece.kind, piece.symbol) for piece in cut.pieces} == {("file", "")}
 
 

@@ -1,8 +1,10 @@
 """Notebooks by cell, on the lines of the file itself."""
 
 import json
+from hashlib import sha256
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +20,14 @@ def notebook(*cells: dict[str, Any]) -> bytes:
 def code(*lines: str, output: str = "") -> dict[str, Any]:
     outputs = [{"output_type": "stream", "text": [output], "data": {"source": ["no"]}}] if output else []
     return {"cell_type": "code", "metadata": {"source": "no"}, "outputs": outputs, "source": list(lines)}
+
+
+CELLS = notebook(
+    {"cell_type": "markdown", "metadata": {}, "source": ["# Load\n", "from a file"]},
+    code("import x\n", "x.run()", output="SECRET"),
+    code("y"),
+    code(" "),
+)
 
 
 def test_a_cell_is_its_source_without_its_output() -> None:
@@ -48,18 +58,58 @@ def test_a_source_may_be_one_string() -> None:
     assert cut.pieces[0].text.strip() == '"source": "run()",'
 
 
-def test_what_is_no_notebook_comes_in_windows() -> None:
-    for data in (b'{"cells": 1}', b"not json at all", b'{"worksheets": []}', notebook(code("a"))[:-20]):
-        cut = cut_file("a.ipynb", data)
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"cells": 1}',
+        b"not json at all",
+        b'{"worksheets": [{"cells": [{"input": "x", "outputs": [{"text": "SECRET"}]}]}]}',
+        notebook(code("a", output="SECRET"))[:-20],
+        b"[" * 300 + b'"words"' + b"]" * 300,
+    ],
+    ids=["no cells", "no JSON", "format 3", "cut short", "nested too deep"],
+)
+def test_of_a_notebook_that_cannot_be_read_nothing_is_searched(data: bytes) -> None:
+    cut = cut_file("a.ipynb", data)
 
-        assert [piece.kind for piece in cut.pieces] == ["file"]
-        assert cut.reason == "parse_errors"
+    assert (cut.pieces, cut.reason) == ([], "unreadable_notebook")
 
 
-def test_a_notebook_on_one_line_comes_in_windows() -> None:
-    data = json.dumps(json.loads(notebook(code("a"), code("b")))).encode()
+def test_a_notebook_without_cells_is_empty_and_no_error() -> None:
+    cut = cut_file("a.ipynb", notebook())
 
-    assert [piece.where for piece in cut_file("a.ipynb", data).pieces] == [("file", "", 1, 1)]
+    assert (cut.pieces, cut.reason) == ([], None)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        json.dumps(json.loads(CELLS)).encode(),
+        json.dumps(json.loads(CELLS), separators=(",", ":")).encode() + b"\n",
+    ],
+)
+def test_cells_on_one_line_are_read_alone_and_cited_by_the_whole_line(data: bytes) -> None:
+    cut = cut_file("a.ipynb", data)
+
+    assert [(*piece.where, piece.text) for piece in cut.pieces] == [
+        ("section", "Load", 1, 1, "# Load\nfrom a file"),
+        ("file", "Load", 1, 1, "import x\nx.run()"),
+        ("file", "Load", 1, 1, "y"),
+    ]
+    assert {piece.digest for piece in cut.pieces} == {sha256(data.removesuffix(b"\n")).hexdigest()}
+    assert cut.reason is None
+
+
+def test_a_cell_on_the_same_line_as_its_output_is_read_without_it() -> None:
+    cells = ",\n".join(json.dumps(code(source, output="SECRET")) for source in ("first()", "second()"))
+    data = b'{"cells": [\n' + cells.encode() + b"\n]}"
+
+    cut = cut_file("a.ipynb", data)
+
+    assert [(piece.start, piece.end, piece.text) for piece in cut.pieces] == [
+        (2, 2, "first()"),
+        (3, 3, "second()"),
+    ]
 
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=30)

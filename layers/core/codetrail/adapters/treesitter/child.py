@@ -36,7 +36,10 @@ def main() -> None:
         signal.setitimer(signal.ITIMER_PROF, options["seconds"])
         chunked = cutting.cut(request["path"], request["language"], source)
         signal.setitimer(signal.ITIMER_PROF, 0)
-        pieces = [[piece.kind, piece.symbol, piece.start_byte, piece.end_byte] for piece in chunked.pieces]
+        pieces = [
+            [piece.kind, piece.symbol, piece.start_byte, piece.end_byte, piece.text]
+            for piece in chunked.pieces
+        ]
         _write(replies, {"pieces": pieces, "reason": chunked.reason, "blanks": chunked.blanks})
 
 

@@ -26,7 +26,7 @@ from codetrail.services.ports import Chunked, Piece
 log = logging.getLogger(__name__)
 
 # Goes up with any change to how files are cut, since the same commit is then cut otherwise.
-RULES_VERSION = 2
+RULES_VERSION = 3
 
 # Processor time for one file. Files that people write take milliseconds; grammars are known to hang on
 # some that nobody did.
@@ -48,7 +48,8 @@ class _Gone(Exception):
 
 
 class TreeSitterChunker:
-    """Cuts files by declaration, heading or cell, and into windows where that cannot be.
+    """Cuts files by declaration, heading or cell, and into windows where that cannot be; a notebook never,
+    since a window would show its outputs.
 
     Holds one child process, started for the first file that needs it; close it, or use it in a `with`
     block. Made for one repository.
@@ -81,7 +82,8 @@ class TreeSitterChunker:
         if not by_rule:
             supported = languages.is_supported(language)
             return Chunked(window_file(source, self._rules), None if supported else Reason.NO_GRAMMAR)
-        if self._windows_only and not self._strip:
+        windows_only = self._windows_only and language != languages.NOTEBOOK
+        if windows_only and not self._strip:
             return Chunked(window_file(source, self._rules))
         try:
             chunked = self._ask(path, language, source)
@@ -89,8 +91,9 @@ class TreeSitterChunker:
             log.warning(
                 "parser stopped", extra={"language": language, "bytes": len(source), "cause": str(gone)}
             )
-            return Chunked(window_file(source, self._rules), Reason.PARSE_BUDGET)
-        if self._windows_only:
+            pieces = () if language == languages.NOTEBOOK else window_file(source, self._rules)
+            return Chunked(pieces, Reason.PARSE_BUDGET)
+        if windows_only:
             return Chunked(window_file(source, self._rules), None, chunked.blanks)
         return chunked
 
@@ -127,7 +130,8 @@ class TreeSitterChunker:
         request = {"path": path, "language": language, "bytes": len(source)}
         reply = self._exchange(_framed(request) + source, self._file_seconds * WALL_FACTOR)
         pieces = tuple(
-            Piece(Kind(kind), clean(symbol), start, end) for kind, symbol, start, end in reply["pieces"]
+            Piece(Kind(kind), clean(symbol), start, end, None if text is None else clean(text))
+            for kind, symbol, start, end, text in reply["pieces"]
         )
         blanks = tuple((start, end) for start, end in reply["blanks"])
         return Chunked(pieces, Reason(reply["reason"]) if reply["reason"] else None, blanks)

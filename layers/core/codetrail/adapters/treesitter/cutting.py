@@ -57,7 +57,7 @@ class Cutting:
             self.parsers[language] = Parser(grammars.language(language))
         first = self._attempt(path, language, source, source)
         if first is None:
-            return Chunked(window_file(source, self.rules), Reason.PARSE_BUDGET)
+            return Chunked(window_file(source, self.rules), Reason.NESTING)
         chunked, errors, lost = first
         if errors and grammar.macros:
             second = self._attempt(path, language, source, blanked(source))

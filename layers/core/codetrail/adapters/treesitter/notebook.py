@@ -1,15 +1,16 @@
 """A Jupyter notebook to pieces: its cells, without their outputs.
 
 A cell's lines are those of its source in the file itself, JSON and all, since a citation is of the file's
-lines; outputs and metadata stand on other lines. A notebook whose JSON is on one line, or is none, comes
-in windows.
+lines. Outputs and metadata mostly stand on other lines; where a cell shares a line with anything, as in JSON
+that is written on one line, its text is its source alone. What is no notebook of format 4 gives nothing: its
+outputs could not be told from its cells.
 """
 
 import json
 import re
 from collections.abc import Iterator
 
-from codetrail.adapters.treesitter.windows import Rows, Rules, window_file, windows
+from codetrail.adapters.treesitter.windows import Rows, Rules, windows
 from codetrail.domain.repo import Reason
 from codetrail.domain.span import Kind
 from codetrail.services.ports import Chunked, Piece
@@ -17,28 +18,35 @@ from codetrail.services.ports import Chunked, Piece
 _HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t]*#*$", re.MULTILINE)
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"')
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[\]{},:]')
+# What stands beside a source that has its lines to itself.
+_LEAD = re.compile(rb'\s*(?:"source"\s*:\s*)?')
+_REST = re.compile(rb"\s*,?\s*")
 # Deeper JSON than any notebook's, and than the parser's own recursion takes.
 _MAX_DEPTH = 200
 
 
 def cut_notebook(source: bytes, rules: Rules) -> Chunked:
     """Cut a notebook at its cells."""
-    found = list(_cells(source)) if _is_notebook(source) else []
+    if not _is_notebook(source):
+        return Chunked((), Reason.NOTEBOOK)
     rows = Rows(source)
-    ends = [_row(source, end - 1) for _, _, _, end in found]
-    apart = all(_row(source, cell[2]) > end for cell, end in zip(found[1:], ends, strict=False))
-    if not found or not apart:
-        return Chunked(window_file(source, rules), Reason.PARSE_ERRORS)
     pieces: list[Piece] = []
     heading = ""
-    for kind, text, start, end in found:
+    for kind, text, start, end in _cells(source):
         first, last = _row(source, start), _row(source, end - 1)
         if kind == "markdown" and (title := _HEADING.search(text)):
             heading = " ".join(title.group(1).split())
-        if last - first + 1 > rules.max_declaration_lines:
+        if not text.strip():
+            continue
+        whole = Kind.SECTION if kind == "markdown" else Kind.FILE
+        alone = _LEAD.fullmatch(source, rows.start(first), start) and _REST.fullmatch(
+            source, end, rows.end(last)
+        )
+        if not alone:
+            pieces.append(Piece(whole, heading, start, end, text))
+        elif last - first + 1 > rules.max_declaration_lines:
             pieces += windows(rows, first, last, rules, heading)
-        elif text.strip():
-            whole = Kind.SECTION if kind == "markdown" else Kind.FILE
+        else:
             pieces.append(Piece(whole, heading, rows.start(first), rows.end(last)))
     return Chunked(tuple(pieces))
 
