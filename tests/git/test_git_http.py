@@ -5,12 +5,14 @@ import logging
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from hashlib import sha1
 from itertools import repeat
@@ -152,7 +154,7 @@ def test_production_speaks_to_a_host_whose_certificate_it_trusts(tmp_path, repo,
         remote = f"https://git.codetrail.invalid:{server.port}/owner/name"
         with trusting.fetch(remote, trusting.resolve(remote, "main")) as tree:
             assert [entry.path for entry in tree.entries()] == [b"dir/large", b"small"]
-        assert failure(others.resolve, remote, "main") == (FailureReason.UNREACHABLE, True)
+        assert failure(others.resolve, remote, "main") == (FailureReason.UNREACHABLE, False)
 
 
 def self_signed(folder: Path, name: str) -> Path:
@@ -234,11 +236,38 @@ def test_an_empty_repository_is_told_from_a_missing_one(program, tmp_path):
         assert failure(program().resolve, server.url("name"), "main") == (FailureReason.EMPTY, False)
 
 
-def test_a_host_that_refuses_connections_is_unreachable(program, repo):
+def test_a_host_that_refuses_connections_is_unreachable_at_once_and_for_good(program, repo):
     with serve(repo.path.parent) as server:
         url = server.url("name")
 
-    assert failure(program().resolve, url, "HEAD") == (FailureReason.UNREACHABLE, True)
+    assert failure(program().resolve, url, "HEAD") == (FailureReason.UNREACHABLE, False)
+    assert failure(program().fetch, url, "1" * 40) == (FailureReason.UNREACHABLE, False)
+
+
+def test_a_host_that_lets_nobody_in_is_left_after_one_bound_for_connecting(program, caplog):
+    # A queue of connections that nobody accepts: once it is full, no further one gets an answer.
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, ExitStack() as waiting:
+        for _ in range(3):
+            one = waiting.enter_context(socket.socket())
+            one.setblocking(False)
+            one.connect_ex(full.getsockname())
+        url = f"http://127.0.0.1:{full.getsockname()[1]}/owner/name"
+
+        # The deadline of the whole look-up would have another reason, and be worth another attempt.
+        assert failure(program(connect_seconds=1).resolve, url, "HEAD") == (
+            FailureReason.UNREACHABLE,
+            False,
+        )
+
+    assert caplog.messages == ["host not reached"], "git was started, or the host was tried again"
+
+
+def test_one_address_that_answers_is_enough(tmp_path, repo, commit):
+    git = GitProgram(
+        scratch=tmp_path / "scratch", protocols=("http",), addresses=lambda *_: ["127.0.0.2", "127.0.0.1"]
+    )
+    with serve(repo.path.parent) as server:
+        assert git.resolve(server.url("name", host="git.codetrail.invalid"), "main") == commit
 
 
 # Servers that do not speak git
@@ -511,13 +540,13 @@ def test_a_name_with_public_addresses_gives_each_once(monkeypatch):
     assert public_addresses("github.com", 443) == ["140.82.121.4", "2606:50c0:8000::153"]
 
 
-def test_a_name_that_does_not_resolve_is_worth_another_try(monkeypatch):
+def test_a_name_that_does_not_resolve_is_unreachable_at_once(monkeypatch):
     def fail(*_, **__):
         raise OSError("Temporary failure in name resolution")
 
     monkeypatch.setattr("socket.getaddrinfo", fail)
 
-    assert failure(public_addresses, "github.com", 443) == (FailureReason.UNREACHABLE, True)
+    assert failure(public_addresses, "github.com", 443) == (FailureReason.UNREACHABLE, False)
 
 
 def test_production_meets_no_address_inside(tmp_path, repo, commit):

@@ -1,6 +1,7 @@
 """The index function on its own event: real git, a real parser, SQS and S3 on loopback."""
 
 import json
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -216,6 +217,23 @@ def test_a_repository_that_is_not_there_fails_for_its_reason_and_the_message_is_
 
     last = deployed.reported()[-1]
     assert (last["kind"], last["reason"], last["stage"]) == ("failed", "no_such_folder", "resolve")
+
+
+def test_a_host_that_is_not_there_ends_its_job_at_the_first_attempt(deployed: Deployed, monkeypatch):
+    ours = socket.getaddrinfo
+
+    def resolver(host: Any, *rest: Any, **more: Any) -> Any:
+        if host == "git.codetrail.invalid":
+            raise OSError("Temporary failure in name resolution")
+        return ours(host, *rest, **more)
+
+    monkeypatch.setenv("ALLOWED_HOSTS", "git.codetrail.invalid")
+    config.admission.cache_clear()
+    monkeypatch.setattr("socket.getaddrinfo", resolver)
+    deployed.send(remote="https://git.codetrail.invalid/owner/name")
+
+    [failed] = [event for event in deployed.reported() if event["kind"] == "failed"]
+    assert (failed["reason"], failed["transient"]) == ("host_unreachable", False)
 
 
 def test_an_empty_repository_says_so(deployed: Deployed, tmp_path: Path):

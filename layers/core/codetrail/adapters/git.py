@@ -63,6 +63,8 @@ class Limits:
     repo_bytes: int = 268_435_456  # of the pack on disk, and of all blobs unpacked
     repo_files: int = 20_000
     file_bytes: int = 1_048_576
+    # Of all addresses together; git has no bound for it. A lost packet is sent again after 1, 3 and 7 seconds.
+    connect_seconds: float = 10.0
     resolve_seconds: int = 30
     fetch_seconds: int = 240
     read_seconds: int = 900  # reading waits for whoever chunks what was read
@@ -77,7 +79,7 @@ def public_addresses(host: str, port: int) -> list[str]:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError as error:
         log.warning("host not resolved", extra={"host": host, "trouble": str(error)})
-        raise IndexingFailed(FailureReason.UNREACHABLE, transient=True) from error
+        raise IndexingFailed(FailureReason.UNREACHABLE) from error
     addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
     if not addresses or not all(is_public(address) for address in addresses):
         log.warning("host refused for its addresses", extra={"host": host, "addresses": addresses})
@@ -253,8 +255,12 @@ class GitProgram:
         if address.hostname is None:
             raise IndexingFailed(FailureReason.INTERNAL)
         port = address.port or (443 if address.scheme == "https" else 80)
-        pinned = ",".join(self._addresses(address.hostname, port))
-        settings += ["-c", f"http.curloptResolve={address.hostname}:{port}:{pinned}"]
+        addresses = self._addresses(address.hostname, port)
+        if not any(_connects(one, port, self._limits.connect_seconds / len(addresses)) for one in addresses):
+            # No answer, which would be worth another attempt: whoever waits is told now.
+            log.warning("host not reached", extra={"host": address.hostname, "addresses": addresses})
+            raise IndexingFailed(FailureReason.UNREACHABLE)
+        settings += ["-c", f"http.curloptResolve={address.hostname}:{port}:{','.join(addresses)}"]
         if self._ca_file is not None:
             settings += ["-c", f"http.sslCAInfo={self._ca_file}"]
         return settings, environment
@@ -669,6 +675,15 @@ def _confine(bounds: Mapping[int, int]) -> Callable[[], None]:
     return confine
 
 
+def _connects(address: str, port: int, seconds: float) -> bool:
+    """Return whether *address* accepts a connection within that time."""
+    try:
+        with socket.create_connection((address, port), timeout=seconds):
+            return True
+    except OSError:
+        return False
+
+
 def _full_names(ref: str) -> tuple[bytes, bytes]:
     """Return the branch and the tag that *ref* may mean, each by full name or empty."""
     if ref.startswith("refs/heads/"):
@@ -747,6 +762,7 @@ _REASONS: tuple[tuple[str, FailureReason, bool], ...] = (
     # Gone between the look-up and the fetch: the next look-up finds what is there now.
     (r"not our ref|unadvertised object|couldn't find remote ref", FailureReason.REF_NOT_FOUND, True),
     (r"did not send all necessary objects|did not receive expected object", FailureReason.INCOMPLETE, False),
+    (r"SSL certificate problem|certificate verification failed", FailureReason.UNREACHABLE, False),
     (r"dumb http transport|not valid: is this a git repository", FailureReason.UNREACHABLE, False),
     (r"No space left on device", FailureReason.INTERNAL, True),
 )
