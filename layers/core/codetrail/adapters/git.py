@@ -63,7 +63,7 @@ class Limits:
     repo_bytes: int = 268_435_456  # of the pack on disk, and of all blobs unpacked
     repo_files: int = 20_000
     file_bytes: int = 1_048_576
-    # Of all addresses together; git has no bound for it. A lost packet is sent again after 1, 3 and 7 seconds.
+    # Of all addresses together; git has no such bound. A lost packet goes again after 1, 3 and 7 seconds.
     connect_seconds: float = 10.0
     resolve_seconds: int = 30
     fetch_seconds: int = 240
