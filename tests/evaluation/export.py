@@ -15,6 +15,7 @@ from time import monotonic
 
 from codetrail.adapters.bucket import S3Artifacts
 from codetrail.adapters.git import GitProgram
+from codetrail.adapters.spool import DiskSpool
 from codetrail.adapters.stemmer import SnowballStemmer
 from codetrail.adapters.treesitter.chunker import TreeSitterChunker
 from codetrail.domain.answer import check_command
@@ -51,6 +52,7 @@ def citations(remote: str, ref: str) -> Iterator[dict[str, object]]:
             git=GitProgram(scratch=Path(scratch), protocols=("https", "file")),
             chunker=chunker,
             stemmer=SnowballStemmer(),
+            spool=DiskSpool(),
             artifacts=artifacts,
             loads=loads,
             reports=Reports(job, events, delivery=1, clock=monotonic),
