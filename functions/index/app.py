@@ -17,7 +17,8 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from codetrail import config
 from codetrail.adapters.bucket import S3Artifacts, s3
-from codetrail.adapters.git import GitProgram, Limits
+from codetrail.adapters.git.commands import Limits
+from codetrail.adapters.git.program import GitProgram
 from codetrail.adapters.queue import SqsJobEvents, SqsLoadQueue, sqs
 from codetrail.adapters.spool import DiskSpool
 from codetrail.adapters.stemmer import SnowballStemmer

@@ -14,7 +14,7 @@ from pathlib import Path
 from time import monotonic
 
 from codetrail.adapters.bucket import S3Artifacts
-from codetrail.adapters.git import GitProgram
+from codetrail.adapters.git.program import GitProgram
 from codetrail.adapters.spool import DiskSpool
 from codetrail.adapters.stemmer import SnowballStemmer
 from codetrail.adapters.treesitter.chunker import TreeSitterChunker

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from codetrail.adapters.git import GitProgram, Limits
+from codetrail.adapters.git.commands import Limits
+from codetrail.adapters.git.program import GitProgram
 from codetrail.domain.job import FailureReason, IndexingFailed
 from codetrail.domain.remote import admit
 from codetrail.services.ports import FetchedTree, Git, Tree

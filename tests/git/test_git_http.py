@@ -23,7 +23,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from codetrail.adapters.git import GitProgram, Limits, is_public, public_addresses
+from codetrail.adapters.git.addresses import is_public, public_addresses
+from codetrail.adapters.git.commands import Limits
+from codetrail.adapters.git.program import GitProgram
 from codetrail.domain.job import FailureReason, IndexingFailed
 from tests.support.githttp import (
     FLUSH,
@@ -412,7 +414,7 @@ def test_git_does_not_outlive_a_process_that_was_killed(repo, commit, tmp_path):
         return exchange.reply(404)
 
     script = (
-        "import sys; from pathlib import Path; from codetrail.adapters.git import GitProgram as G\n"
+        "import sys; from pathlib import Path; from codetrail.adapters.git.program import GitProgram as G\n"
         "git = G(scratch=Path(sys.argv[1]), protocols=['http'], addresses=lambda *_: ['127.0.0.1'])\n"
         "git.resolve(sys.argv[2], 'HEAD')\n"
     )

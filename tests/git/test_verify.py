@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from codetrail.adapters.git import GitProgram
+from codetrail.adapters.git.program import GitProgram
 from codetrail.domain.answer import Citation
 from codetrail.domain.lines import Lines
 from codetrail.domain.paths import to_text

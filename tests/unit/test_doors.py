@@ -10,7 +10,7 @@ import codetrail
 
 PACKAGE = Path(codetrail.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
-GIT = "adapters/git.py"
+GIT = "adapters/git/commands.py"
 # The parser's child is the only other process; it is Python and never git.
 MAY_START_PROCESSES = {GIT} | {
     str(path.relative_to(PACKAGE)) for path in (PACKAGE / "adapters" / "treesitter").rglob("*.py")
@@ -65,7 +65,7 @@ def test_one_function_of_the_git_adapter_starts_processes():
 
     assert names.count("subprocess.Popen") == 1
     assert not [name for name in names if name.startswith("subprocess.") and name != "subprocess.Popen"]
-    assert names.count("_Child") == 1
+    assert names.count("Child") == 1
 
 
 @pytest.mark.parametrize("module", INNER, ids=ids)

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from codetrail import config
-from codetrail.adapters.git import GitProgram
+from codetrail.adapters.git.program import GitProgram
 from codetrail.domain.remote import admit, local_path
 from codetrail.errors import InvalidRequest, NotAdmitted
 from codetrail.services.verify import Clone, Outcome, Verdict, citations_in, verify
