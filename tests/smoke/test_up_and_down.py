@@ -107,6 +107,34 @@ def test_a_second_ctrl_c_ends_the_wait_for_what_runs_and_still_stops_everything(
     assert [pid for pid in processes if alive(pid)] == []
 
 
+# Waits again and again, nearly always in the few instructions at a wait's begin and end.
+WAIT_OFTEN = """
+import os, signal, sys
+from pathlib import Path
+from codetrail_local import stack
+
+def tell(*_):
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:  # it does not wait yet
+        signal.setitimer(signal.ITIMER_REAL, 0.0003)
+    else:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+stack.WATCH_SECONDS = 1e-6
+signal.signal(signal.SIGALRM, tell)
+for _ in range(500):
+    waiting = stack.LocalStack(Path(sys.argv[1]), settings={})
+    signal.setitimer(signal.ITIMER_REAL, 0.0003)
+    waiting.wait()
+    waiting.stop()
+"""
+
+
+def test_a_signal_to_stop_is_taken_at_whatever_moment_it_comes(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", WAIT_OFTEN, str(tmp_path / "home")], check=False, timeout=60)
+
+    assert done.returncode == 0
+
+
 def test_a_second_stack_says_where_the_first_one_runs_and_leaves_it_alone(start: Start) -> None:
     first = start().ready()
 

@@ -1,13 +1,12 @@
 """A local stack in a process of its own, so that a test may kill it."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
-from types import FrameType
 
 from codetrail_local.errors import LocalError
 from codetrail_local.home import Home
@@ -29,7 +28,7 @@ class Supervised:
         with self._errors.open("ab") as errors:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "tests.support.supervised", arguments],
-                cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
+                cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
             )  # fmt: skip
 
     @property
@@ -48,8 +47,9 @@ class Supervised:
 
     def processes(self) -> dict[str, list[int]]:
         """Ask the supervisor what runs."""
-        os.kill(self.process.pid, signal.SIGUSR1)
-        assert self.process.stdout is not None
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write(b"\n")
+        self.process.stdin.flush()
         found: dict[str, list[int]] = json.loads(self.process.stdout.readline())
         return found
 
@@ -57,7 +57,8 @@ class Supervised:
         if self.process.poll() is None:
             self.process.send_signal(number)
         code = self.process.wait(60)
-        assert self.process.stdout is not None
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.close()
         self.process.stdout.close()
         return code
 
@@ -83,11 +84,14 @@ def main() -> None:
         warm=(),
     )
 
-    def tell(number: int, frame: FrameType | None) -> None:
-        sys.stdout.write(f"{json.dumps(stack.processes())}\n")
-        sys.stdout.flush()
+    def tell() -> None:
+        for _ in sys.stdin:
+            sys.stdout.write(f"{json.dumps(stack.processes())}\n")
+            sys.stdout.flush()
 
-    signal.signal(signal.SIGUSR1, tell)
+    # A thread that reads, not a signal: a handler runs when the main thread next comes round to it, and asks
+    # for locks that the thread may hold.
+    threading.Thread(target=tell, daemon=True).start()
     try:
         with stack:
             stack.wait()

@@ -16,9 +16,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -104,7 +105,8 @@ class LocalStack:
         self._functions: Functions | None = None
         self._gateway: Gateway | None = None
         self._exits = ExitStack()
-        self._hurry = threading.Event()
+        # Set in a signal's handler: a plain value, since the main thread may hold an Event's lock just then.
+        self._hurry = False
         self._previous: dict[signal.Signals, Callable[[int, FrameType | None], object] | int | None] = {}
 
     @property
@@ -156,19 +158,23 @@ class LocalStack:
 
         Told twice, the stack stops without waiting for what runs.
         """
-        told = threading.Event()
+        told = False
+        # The one queue that a handler may put into whatever it interrupts.
+        wake: SimpleQueue[int] = SimpleQueue()
 
         def stop(number: int, frame: FrameType | None) -> None:
-            if told.is_set():
-                self._hurry.set()
-            told.set()
+            nonlocal told
+            self._hurry = told
+            told = True
+            wake.put(number)
 
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) != signal.SIG_IGN:  # as nohup asks for
                 self._previous[number] = signal.signal(number, stop)
         # Not for ever at a time: a signal that the kernel gives to another thread does not wake this one.
-        while not told.wait(WATCH_SECONDS):
-            continue
+        while not told:
+            with suppress(Empty):
+                wake.get(timeout=WATCH_SECONDS)
 
     def processes(self) -> dict[str, list[int]]:
         """Ids of the processes that belong to the stack, by what they run."""
@@ -250,13 +256,13 @@ class LocalStack:
     def _finish_running(self) -> None:
         assert self._functions is not None  # noqa: S101 - _start made it
         deadline = time.monotonic() + GRACE_SECONDS
-        while time.monotonic() < deadline and not self._hurry.is_set():
+        while time.monotonic() < deadline and not self._hurry:
             if self._functions.idle(POLL_SECONDS):
                 return
 
     def _leave(self) -> None:
         # A stack that a command started for itself stays until the commands that joined it are done.
-        while not self.home.withdraw(wait_for_guests=not (self._lasting or self._hurry.is_set())):
+        while not self.home.withdraw(wait_for_guests=not (self._lasting or self._hurry)):
             time.sleep(POLL_SECONDS)
 
     def _warm(self, function: str) -> None:
