@@ -1,6 +1,7 @@
-"""What only one module may do, read out of the source: start git, and say where a line ends."""
+"""What import contracts cannot say, read out of the source: who starts git, whose verb a function calls."""
 
 import ast
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,14 @@ STARTERS = {"subprocess", "multiprocessing", "pty", "asyncio"}
 # What reaches files and the network: an adapter's business. (`os` also names and encodes paths.)
 OUTSIDE = {"io", "pathlib", "tempfile", "shutil", "socket", "urllib.request", "http"}
 INNER = [module for module in MODULES if module.parent.name in ("services", "domain")]
+ROOT = PACKAGE.parents[2]
+FUNCTIONS = sorted((ROOT / "functions").glob("*/app.py"))
+# What of the wire is no single feature's, and whose messages or verbs a function needs beside its own.
+SHARED_API = {"gateway", "parameters", "records"}
+BESIDE_ITS_OWN = {
+    "admin": {"services.repos"},
+    "track": {"api.index", "api.load"},  # it buries their dead letters
+}
 OS_STARTERS = ("os.system", "os.popen", "os.exec", "os.spawn", "os.posix_spawn", "os.fork", "os.startfile")
 
 
@@ -77,6 +86,39 @@ def test_services_and_domain_do_no_input_or_output(module):
 
     assert not imported & OUTSIDE
     assert "open" not in called
+
+
+def features(tree: ast.AST) -> Iterator[str]:
+    """The modules of `api` and `services` that a function imports, as "api.search"."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        for name in names:
+            room, _, module = name.removeprefix("codetrail.").partition(".")
+            if room in ("api", "services"):
+                yield f"{room}.{module.partition('.')[0]}"
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda path: path.parent.name)
+def test_a_function_imports_the_messages_and_the_verbs_of_its_own_name(function):
+    name = function.parent.name
+    own = {f"api.{name}", f"services.{name}"} | {f"api.{shared}" for shared in SHARED_API}
+
+    assert set(features(ast.parse(function.read_text()))) <= own | BESIDE_ITS_OWN.get(name, set())
+
+
+def test_every_function_is_under_the_import_contracts():
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    sources = [set(contract.get("source_modules", [])) for contract in contracts]
+    found = {f"functions.{function.parent.name}" for function in FUNCTIONS}
+
+    named = [{name for name in source if name.startswith("functions.")} for source in sources]
+    assert found - {"functions.index"} in named, "they must not reach git and the grammars"
+    assert found - {"functions.index", "functions.admin"} in named, "they get their adapters from the wiring"
 
 
 @pytest.mark.parametrize("module", MODULES, ids=ids)
