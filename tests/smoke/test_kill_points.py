@@ -6,6 +6,7 @@ The judge reads the database and knows what the repository holds; the product's 
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import LiteralString
@@ -17,7 +18,7 @@ import pytest
 from codetrail_local.postgres import EmbeddedPostgres
 from tests.support.gitrepos import Repository
 from tests.support.local_stack import until
-from tests.support.supervised import Supervised
+from tests.support.supervised import Supervised, alive
 
 FILES, FUNCTIONS = 100, 8
 MANY_FILES = 800  # enough that the indexer is still at it when it is found and killed
@@ -70,6 +71,19 @@ class Lab:
     def connect(self) -> psycopg.Connection[tuple[object, ...]]:
         """A connection of the judge's own; Postgres is started for it where nothing else runs."""
         return psycopg.connect(self.postgres.start(), autocommit=True)
+
+    @contextmanager
+    def publication_held(self, *, held: bool) -> Iterator[None]:
+        """Keep every job from being done during the block, however fast the machine: publishing a revision
+        leads a ref to it in the same transaction, and nothing before that writes the table of refs."""
+        holder = self.connect()
+        try:
+            if held:
+                holder.execute("begin")
+                holder.execute("lock table refs in share mode")
+            yield
+        finally:
+            holder.close()
 
 
 @pytest.fixture(scope="module")
@@ -126,13 +140,22 @@ def test_after_a_kill_the_job_finishes_with_nothing_doubled_or_half_seen(lab: La
     name = f"f{list(POINTS.values()).index(point)}x"
     repository = lab.repository(name)
     stack = lab.up()
-    job = lab.submit(repository.url)
-    with lab.connect() as judge:
+    with lab.connect() as judge, lab.publication_held(held=point.reached != DONE):
+        job = lab.submit(repository.url)
         wait(judge, point.reached, job)
-        victims = stack.processes()[point.victim]
+        processes = stack.processes()
+        victims = processes[point.victim]
         assert victims
+        if point.reached != DONE:
+            assert judge.execute(DONE, {"job": job}).fetchone() == (False,)
         for victim in victims:
             os.kill(victim, signal.SIGKILL)
+        if point.victim == "supervisor":
+            # Its functions die with it, and until then one of them could still publish.
+            functions = [
+                pid for of, pids in processes.items() if of not in ("supervisor", "postgres") for pid in pids
+            ]
+            until(lambda: not any(alive(pid) for pid in functions))
     stack.stop()
     with lab.connect() as judge:
         assert whole_or_unseen(judge, name)

@@ -204,7 +204,7 @@ def test_a_child_of_a_function_dies_with_a_supervisor_that_is_killed(start: Star
 
         os.kill(stack.process.pid, signal.SIGKILL)
 
-        until(lambda: not alive(child) and not alive(worker), seconds=2)
+        until(lambda: not alive(child) and not alive(worker))
 
 
 def test_what_a_killed_stack_left_in_its_scratch_folder_is_removed(start: Start) -> None:
