@@ -304,7 +304,6 @@ class LocalStack:
             "LANG": "C.UTF-8",
             "TZ": ":UTC",
             "PYTHONUNBUFFERED": "1",
-            "POWERTOOLS_TRACE_DISABLED": "true",
         }
         variables |= {
             "AWS_REGION": REGION,
