@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 
+from codetrail.domain.remote import remote_key
 from codetrail.domain.repo import Revision
 from codetrail.domain.search import Copies, Filter, Place
 from codetrail.domain.span import Span
@@ -114,12 +115,19 @@ def _matches(glob: str, path: str) -> bool:
 
 
 class FakeRepoStore:
-    """Published revisions, by repository; it remembers whose clock was wound."""
+    """Published revisions, by repository, each named by one ref alone; it remembers whose clock was wound."""
 
     def __init__(self, *held: Contents) -> None:
-        self._revisions = {one.revision.repo_id: one.revision for one in held}
-        self._spans = {one.revision.repo_id: one.spans for one in held}
+        self._revisions: dict[str, Revision] = {}
+        self._spans: dict[str, Sequence[Span]] = {}
         self.wound: list[str] = []
+        for one in held:
+            self.publish(one)
+
+    def publish(self, held: Contents) -> None:
+        """Let readers see *held*."""
+        self._revisions[held.revision.repo_id] = held.revision
+        self._spans[held.revision.repo_id] = held.spans
 
     def current(self, repo_id: str) -> Revision:
         if repo_id not in self._revisions:
@@ -139,7 +147,8 @@ class FakeRepoStore:
         found = [
             one
             for one in self._revisions.values()
-            if remote in (None, one.remote) and ref in (None, one.ref)
+            if remote is None or remote_key(remote) == remote_key(one.remote)
+            if ref in (None, one.ref)
             if after is None or (one.indexed_at, one.repo_id) < after
         ]
         return sorted(found, key=lambda one: (one.indexed_at, one.repo_id), reverse=True)[:limit]

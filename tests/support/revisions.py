@@ -14,6 +14,7 @@ from codetrail.adapters.postgres.search import Halfvec
 from codetrail.adapters.stemmer import SnowballStemmer
 from codetrail.domain.bm25 import Corpus
 from codetrail.domain.manifest import Name, Posting
+from codetrail.domain.remote import remote_key
 from codetrail.domain.repo import Coverage, Outcome, Revision, repo_id
 from codetrail.domain.span import Kind, Span, embedded_text
 from codetrail.domain.terms import TermReader
@@ -113,7 +114,7 @@ def write(connection: psycopg.Connection, held: Contents) -> Revision:
         (
             revision.repo_id,
             revision.remote,
-            revision.remote,
+            remote_key(revision.remote),
             revision.ref,
             revision.commit,
             revision.indexed_at,
