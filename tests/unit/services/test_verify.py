@@ -1,6 +1,5 @@
 """Citations out of JSON, and what becomes of each."""
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -12,6 +11,7 @@ from codetrail.domain.answer import Citation
 from codetrail.domain.job import SENTENCES, FailureReason, IndexingFailed
 from codetrail.errors import InvalidRequest, NotAdmitted
 from codetrail.services.verify import Claim, Clone, Outcome, citations_in, verify
+from tests.support.clones import MemoryClone
 
 COMMIT = "a" * 40
 BLOB = b"one\ntwo\nthree"
@@ -26,27 +26,6 @@ CITED = Citation(
     digest=sha256(b"two\nthree").hexdigest(),
     length=9,
 )
-
-
-@dataclass
-class MemoryClone:
-    """A clone that holds files in memory; `lying` is what its shell prints whatever it is asked."""
-
-    files: dict[tuple[str, bytes], bytes]
-    lying: str = ""
-    commands: list[str] = field(default_factory=list)
-
-    def check(self, command: str) -> str:
-        self.commands.append(command)
-        asked = re.search(r"blob (\w+):(\S+) \| tail -n \+(\d+) \| head -n (\d+) \| head -c (\d+)", command)
-        if self.lying or asked is None:
-            return self.lying
-        blob = self.files.get((asked[1], asked[2].encode()), b"")
-        rest = b"\n".join(blob.split(b"\n")[int(asked[3]) - 1 :])
-        return sha256(rest[: int(asked[5])]).hexdigest() + "  -\n"
-
-    def blob(self, commit: str, path: bytes) -> bytes | None:
-        return self.files.get((commit, path))
 
 
 @dataclass
