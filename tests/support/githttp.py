@@ -3,12 +3,13 @@
 import os
 import ssl
 import subprocess
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+from tests.support.loopback import read_body, running
 
 # What a server of strangers' repositories has switched on.
 _SERVER_CONFIG = {"uploadpack.allowFilter": "true", "safe.directory": "*"}
@@ -36,7 +37,7 @@ class Exchange(BaseHTTPRequestHandler):
         self._serve()
 
     def _serve(self) -> None:
-        body = self._body()
+        body = read_body(self)
         names = {name.lower(): value for name, value in self.headers.items()}
         request = Request(self.command, self.path, names, body)
         self.server.seen.append(request)
@@ -48,15 +49,6 @@ class Exchange(BaseHTTPRequestHandler):
             ConnectionResetError,
         ):  # the client was killed, which is what some tests want
             self.close_connection = True
-
-    def _body(self) -> bytes:
-        if self.headers.get("Transfer-Encoding") != "chunked":
-            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        body = b""
-        while size := int(self.rfile.readline(), 16):
-            body += self.rfile.read(size)
-            self.rfile.readline()
-        return body
 
     def reply(self, status: int, headers: dict[str, str] | None = None, body: bytes = b"") -> bool:
         """Answer whole, and say that nothing is left to answer."""
@@ -130,14 +122,8 @@ def serve(
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate)
         server.socket = context.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
+    with running(server):
         yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def packet(line: bytes) -> bytes:

@@ -1,10 +1,11 @@
 """A codetrail API on loopback that answers recorded bodies, for tests of its client."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from tests.support.loopback import read_body, running
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def recorded_api() -> Iterator[RecordedApi]:
 
     class Handler(BaseHTTPRequestHandler):
         def _any(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            body = read_body(self)
             recorded = api.take(Asked(self.command, self.path, dict(self.headers), body))
             self.send_response(recorded.status)
             for name, value in recorded.headers.items():
@@ -73,11 +74,5 @@ def recorded_api() -> Iterator[RecordedApi]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     api.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
+    with running(server):
         yield api
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

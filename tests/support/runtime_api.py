@@ -18,6 +18,8 @@ from time import time
 from typing import Any
 from uuid import uuid4
 
+from tests.support.loopback import read_body
+
 ANSWER_WITHIN_SECONDS = 60.0
 MAX_ANSWER_BYTES = 6 * 1024 * 1024
 
@@ -52,7 +54,7 @@ class _Runtime(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         outcome = self.path.rsplit("/", 1)[1]
-        self.server.answers.put((outcome, self._body()))
+        self.server.answers.put((outcome, read_body(self)))
         self.send_response(202)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", "0")
@@ -60,16 +62,6 @@ class _Runtime(BaseHTTPRequestHandler):
 
     def log_message(self, *arguments: object) -> None:
         """Say nothing."""
-
-    def _body(self) -> bytes:
-        if length := self.headers.get("Content-Length"):
-            return self.rfile.read(int(length))
-        pieces = []
-        while size := int(self.rfile.readline(), 16):
-            pieces.append(self.rfile.read(size))
-            self.rfile.readline()
-        self.rfile.readline()
-        return b"".join(pieces)
 
 
 class _Server(ThreadingHTTPServer):
