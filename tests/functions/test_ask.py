@@ -1,5 +1,7 @@
 """Events of POST …/ask in, responses out."""
 
+from pathlib import Path
+
 import pytest
 
 from codetrail.domain.repo import repo_id
@@ -20,7 +22,7 @@ def test_an_answer_quotes_spans_and_cites_each(call, published):
     given = answer.json
     assert given.keys() == {
         "repo_id", "refused", "answered_by", "answer", "citations", "dropped", "unmatched_words",
-        "searched", "mode", "top_score", "floor",
+        "searched", "mode", "top_score", "confidence", "floor",
     }  # fmt: skip
     assert (given["refused"], given["answered_by"], given["mode"]) == (False, "extractive", "hybrid")
     assert given["answer"].startswith("[1] uuid.go:1-3 (NewV7)\nfunc NewV7()")
@@ -29,7 +31,11 @@ def test_an_answer_quotes_spans_and_cites_each(call, published):
     assert first["citation"]["path"] == "uuid.go"
     assert (first["copies"], first["copy_places"]) == (0, [])
     assert given["searched"] == {"files": 2, "spans": 4}
-    assert given["floor"].keys() == {"value", "calibrated", "applicable", "quantity"}
+    floor = given["floor"]
+    assert floor.keys() == {"value", "calibrated", "calibration", "applicable", "quantity"}
+    assert (floor["calibrated"], floor["quantity"]) == (True, "confidence")
+    assert Path(floor["calibration"]).is_file()
+    assert floor["value"] <= given["confidence"] <= 1.0
 
 
 def test_spans_that_do_not_fit_are_dropped_whole_and_counted(call, published):
@@ -48,7 +54,7 @@ def test_nothing_found_is_a_refusal_that_says_what_was_searched(call, published,
     refused = answer.json
     assert refused.keys() == {
         "repo_id", "refused", "answered_by", "reason", "detail", "searched", "coverage", "nearest", "mode",
-        "top_score", "floor",
+        "top_score", "confidence", "floor",
     }  # fmt: skip
     assert (refused["refused"], refused["reason"], refused["top_score"]) == (True, "no_spans", None)
     assert refused["detail"] == "Nothing in this repository's index matched the question."
@@ -66,6 +72,26 @@ def test_a_best_match_under_the_floor_is_a_refusal_that_names_the_floor(call, pu
     assert "0.99" in refused["detail"]
     assert "no evaluation has chosen this number" in refused["detail"]
     assert (refused["floor"]["value"], refused["floor"]["calibrated"]) == (0.99, False)
+
+
+def test_a_question_about_something_else_is_refused_by_the_measured_floor(call, published):
+    refused = call(ask(q="which mushrooms may be eaten raw")).json
+
+    assert (refused["refused"], refused["reason"]) == (True, "below_floor")
+    assert refused["confidence"] < refused["floor"]["value"]
+    assert f"An evaluation chose that floor: {refused['floor']['calibration']}." in refused["detail"]
+    assert refused["nearest"]
+
+
+def test_in_vector_mode_the_floor_is_a_cosine_that_nobody_measured(call, published, setting):
+    setting("RETRIEVAL_MODE", "vector")
+
+    given = call(ask(q="which mushrooms may be eaten raw")).json
+
+    assert (given["refused"], given["confidence"]) == (False, None)
+    assert given["floor"] == {
+        "value": -1.0, "calibrated": False, "calibration": "", "applicable": True, "quantity": "cosine",
+    }  # fmt: skip
 
 
 def test_a_refusal_tells_what_came_near_and_quotes_nothing_of_it(call, published, setting):
@@ -87,7 +113,9 @@ def test_words_that_no_cited_span_says_are_told_as_they_are_written(call, publis
     assert call(ask(q="NewV7")).json["unmatched_words"] == []
 
 
-def test_a_question_may_be_about_a_part_of_the_repository(call, published):
+def test_a_question_may_be_about_a_part_of_the_repository(call, published, setting):
+    setting("ANSWER_SCORE_FLOOR", "-1")
+
     given = call(ask(path="docs/**")).json
 
     assert [one["citation"]["path"] for one in given["citations"]] == ["docs/dïr ñ.md"]

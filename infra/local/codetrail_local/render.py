@@ -169,8 +169,10 @@ def _answered(reply: Answer, style: Style, *, looked_up: str) -> str:
 def _refusal(reply: Answer, style: Style) -> str:
     lines = [style.bold("No answer."), style.prose(visible(reply.detail)), ""]
     lines.append(f"  reason   {visible_line(reply.reason)}")
-    if reply.top_score is not None:
-        lines.append(f"  best     {reply.top_score:.3f}")
+    if reply.confidence is not None:
+        lines.append(f"  reached  {reply.confidence:.3f}")
+    elif reply.top_score is not None:
+        lines.append(f"  reached  {reply.top_score:.3f}")
     if reply.floor is not None and reply.floor.applicable:
         lines.append(f"  floor    {_floor(reply.floor)}")
     if reply.coverage is not None:

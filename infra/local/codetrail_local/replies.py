@@ -172,6 +172,7 @@ class Answer(Reply):
     nearest: list[Near] = Field(default_factory=list)
     searched: Searched | None = None
     top_score: float | None = None
+    confidence: float | None = None
     floor: Floor | None = None
     coverage: Coverage | None = None
 

@@ -108,9 +108,10 @@ def test_a_refusal_says_why_and_what_was_searched():
     reply = Answer(
         refused=True,
         reason="below_floor",
-        detail="The best match scored under the measured floor of 0.25.",
-        top_score=0.181,
-        floor=Floor(value=0.25, calibrated=True, quantity="cosine"),
+        detail="What was found speaks too little for an answer being here.",
+        top_score=0.633,
+        confidence=0.181,
+        floor=Floor(value=0.25, calibrated=True, quantity="confidence"),
         coverage=Coverage(
             indexed=25, degraded=1, skipped=3, reasons={"binary": 2, "lfs_pointer": 1, "new": 1}
         ),
@@ -125,11 +126,11 @@ def test_a_refusal_says_why_and_what_was_searched():
         render.answer(reply, PLAIN)
         == """\
 No answer.
-The best match scored under the measured floor of 0.25.
+What was found speaks too little for an answer being here.
 
   reason   below_floor
-  best     0.181
-  floor    0.250 of cosine (measured)
+  reached  0.181
+  floor    0.250 of confidence (measured)
   searched 12 spans in 1 file
   indexed  26 files, 1 of them by windows of lines
   skipped  3 files

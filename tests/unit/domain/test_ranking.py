@@ -6,11 +6,10 @@ import pytest
 from codetrail.adapters.stemmer import SnowballStemmer
 from codetrail.domain import ranking
 from codetrail.domain.question import Question
-from codetrail.domain.ranking import Evidence, Worth
+from codetrail.domain.ranking import Evidence
 from codetrail.domain.terms import TermReader
 
 WORTH = {"pars": 2.0, "uuid": 1.0, "byte": 3.0, "instal": 2.5}
-LARGEST = 4.0
 PLAIN = Evidence(ordinal=0, symbol="", kind="func", test=False, name_mass=0.0, cosine=0.0, lexical=0.0)
 
 
@@ -18,8 +17,7 @@ def scores(text: str, *candidates: Evidence, bearers: dict[str, frozenset[int]] 
     reader = TermReader(SnowballStemmer().stems)
     question = Question.read(text, reader)
     said = {term: worth for term, worth in WORTH.items() if term in question.terms}
-    worth = Worth(of=said, largest=LARGEST)
-    found = ranking.features(question, candidates, worth=worth, bearers=bearers or {}, reader=reader)
+    found = ranking.features(question, candidates, worth=said, bearers=bearers or {}, reader=reader)
     return [ranking.score(features) for features in found]
 
 
@@ -30,8 +28,10 @@ def test_the_score_is_the_sum_that_a_hand_adds_up():
 
     (score,) = scores("ParseBytes of bytes", one, bearers={"parsebytes": frozenset([7])})
 
-    # The words parse and bytes are both said: covered 1, mass (2 + 3) / 4.
-    by_hand = 4.5 * 0.5 + 2.5 * 0.8 + 2.0 + 0.75 + 0.5 + 1.25 * 1.0 + 2.0 * 5.0 / 4.0 - 1.25
+    # The words parse and bytes are both said: covered 1.
+    weight = ranking.WEIGHTS
+    by_hand = weight.cosine * 0.5 + weight.lexical * 0.8 + weight.lead + weight.named + weight.covered
+    by_hand += weight.test
     assert math.isclose(score, by_hand)
 
 
@@ -46,7 +46,7 @@ def test_a_qualified_name_does_not_mean_every_other_thing_with_its_last_name():
         "what does Event.Msg do", replace(PLAIN, symbol="Event.Msg"), replace(PLAIN, symbol="Context.Msg")
     )
 
-    assert math.isclose(one - other, ranking.WEIGHTS.lead + ranking.WEIGHTS.code + ranking.WEIGHTS.covered)
+    assert math.isclose(one - other, ranking.WEIGHTS.lead + ranking.WEIGHTS.covered)
 
 
 def test_a_whole_name_leads_more_than_the_same_last_name():

@@ -5,7 +5,8 @@ import pytest
 
 from codetrail.adapters.embedder.fake import FakeEmbedder
 from codetrail.adapters.stemmer import SnowballStemmer
-from codetrail.domain.answer import Answer, Floor, Refusal
+from codetrail.domain import confidence
+from codetrail.domain.answer import Answer, Floor, Quantity, Refusal
 from codetrail.domain.search import Filter, Mode, Query, Searched
 from codetrail.domain.span import Kind
 from codetrail.services.ask import ask
@@ -14,6 +15,8 @@ from tests.support.revisions import Contents, contents, span
 
 EMBEDDER = FakeEmbedder(256)
 ALL = Filter()
+# Under all that is compared with a floor, in either mode.
+NO_FLOOR = -1.0
 HELD = contents(
     [
         span(0, "func Parse(s string) {\n\treturn\n}", symbol="Parse", start_line=71),
@@ -35,7 +38,7 @@ def answer(
     *,
     held: Contents = HELD,
     limit: int = 5,
-    floor: float | None = None,
+    floor: float | None = NO_FLOOR,
     max_spans: int = 5,
     max_characters: int = 8_000,
     embedder: FakeEmbedder = EMBEDDER,
@@ -293,7 +296,8 @@ def test_a_filter_that_leaves_nothing_is_refused_for_want_of_spans(mode):
 
 @pytest.mark.parametrize("mode", [Mode.VECTOR, Mode.HYBRID])
 def test_a_match_under_the_floor_is_refused_and_one_on_it_is_not(mode):
-    best = answer(mode=mode).found.top_score
+    found = answer(mode=mode).found
+    best = found.confidence if mode is Mode.HYBRID else found.top_score
     assert best is not None
 
     under, on = answer(mode=mode, floor=best + 0.01), answer(mode=mode, floor=best)
@@ -303,15 +307,30 @@ def test_a_match_under_the_floor_is_refused_and_one_on_it_is_not(mode):
     assert on.refusal is None
 
 
-def test_the_shipped_floor_refuses_nothing_and_is_not_called_measured():
-    given = answer("zebra quite elsewhere")
+def test_the_shipped_floor_of_hybrid_mode_was_measured_on_the_confidence_and_refuses_what_is_not_here():
+    given = answer("zebra quite elsewhere", floor=None)
 
-    assert given.floor == Floor(value=-1.0, calibrated=False, applicable=True, quantity="cosine")
+    measured = Floor(value=confidence.FLOOR, calibrated=True, applicable=True, quantity=Quantity.CONFIDENCE)
+    assert given.floor == measured
+    assert given.refusal is Refusal.BELOW_FLOOR
+    assert [hit.span.ordinal for hit in given.found.hits], "what came nearest is told all the same"
+
+
+def test_the_shipped_floor_lets_a_question_by_name_through():
+    assert answer("where is ParseBytes defined", floor=None).refusal is None
+
+
+def test_the_shipped_floor_of_vector_mode_refuses_nothing_and_is_not_called_measured():
+    given = answer("zebra quite elsewhere", Mode.VECTOR, floor=None)
+
+    assert given.floor == Floor(value=-1.0, calibrated=False, applicable=True, quantity=Quantity.COSINE)
     assert given.refusal is None
 
 
-def test_a_setting_of_the_operator_is_not_called_measured_either():
-    assert not answer(floor=0.1).floor.calibrated
+@pytest.mark.parametrize("mode", [Mode.VECTOR, Mode.HYBRID])
+@pytest.mark.parametrize("value", [0.1, confidence.FLOOR])
+def test_a_setting_of_the_operator_is_not_called_measured_either(mode, value):
+    assert not answer(mode=mode, floor=value).floor.calibrated
 
 
 def test_no_floor_applies_where_no_cosine_is_compared():

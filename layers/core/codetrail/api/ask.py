@@ -51,12 +51,16 @@ class AskRequest(FilteredRequest):
 
 
 class Floor(BaseModel):
-    """The score under which nothing is worth answering from."""
+    """The number under which nothing is worth answering from."""
 
     value: float
     calibrated: bool = Field(description="Whether an evaluation chose this value.")
+    calibration: str = Field(description="The run that chose it, in codetrail's repository; else empty.")
     applicable: bool = Field(description="false in lexical mode, where nothing is compared with it.")
-    quantity: str = Field(description="What is compared with it.")
+    quantity: answer.Quantity = Field(
+        description="What is compared with it: `confidence` in hybrid mode, `top_score` (a cosine) in vector"
+        " mode."
+    )
 
     @classmethod
     def of(cls, floor: answer.Floor) -> Self:
@@ -64,9 +68,19 @@ class Floor(BaseModel):
         return cls(
             value=floor.value,
             calibrated=floor.calibrated,
+            calibration=answer.CALIBRATION if floor.calibrated else "",
             applicable=floor.applicable,
             quantity=floor.quantity,
         )
+
+
+Confidence = Annotated[
+    float | None,
+    Field(
+        description="From 0 to 1: how much speaks for there being an answer here. null in vector and in"
+        " lexical mode."
+    ),
+]
 
 
 class Marked(BaseModel):
@@ -137,6 +151,7 @@ class Answered(BaseModel):
     searched: Searched
     mode: Mode
     top_score: float | None
+    confidence: Confidence
     floor: Floor
 
     @classmethod
@@ -152,6 +167,7 @@ class Answered(BaseModel):
             searched=Searched.of(found.searched),
             mode=found.mode,
             top_score=found.top_score,
+            confidence=found.confidence,
             floor=Floor.of(given.floor),
         )
 
@@ -172,6 +188,7 @@ class RefusedToAnswer(BaseModel):
     )
     mode: Mode
     top_score: float | None
+    confidence: Confidence
     floor: Floor
 
     @classmethod
@@ -187,6 +204,7 @@ class RefusedToAnswer(BaseModel):
             nearest=[Near.of_hit(hit) for hit in found.hits[:NEAREST]],
             mode=found.mode,
             top_score=found.top_score,
+            confidence=found.confidence,
             floor=Floor.of(given.floor),
         )
 
@@ -213,8 +231,16 @@ def _detail(refusal: Refusal, found: Found, floor: answer.Floor) -> str:
             return (
                 "What matched could not be compared by meaning, so nothing tells whether it is near enough."
             )
-        case Refusal.BELOW_FLOOR if floor.calibrated:
-            kind = "An evaluation chose that floor."
         case Refusal.BELOW_FLOOR:
-            kind = "That floor was set by hand, not measured: no evaluation has chosen this number."
+            return _below(found, floor)
+
+
+def _below(found: Found, floor: answer.Floor) -> str:
+    if floor.calibrated:
+        kind = f"An evaluation chose that floor: {answer.CALIBRATION}."
+    else:
+        kind = "That floor was set by hand, not measured: no evaluation has chosen this number."
+    if floor.quantity is answer.Quantity.CONFIDENCE:
+        under = "What was found speaks too little for an answer being here: its confidence is"
+        return f"{under} {found.confidence:.2f}, under the floor of {floor.value:.2f}. {kind}"
     return f"The best match scored under the floor of {floor.value:g}. {kind}"

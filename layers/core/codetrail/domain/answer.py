@@ -12,6 +12,8 @@ from codetrail.domain.repo import Revision
 from codetrail.domain.search import Found, Hit
 from codetrail.domain.span import Span
 
+CALIBRATION = "tests/evaluation/results/floor.json"
+
 
 class Refusal(StrEnum):
     """Why there is no answer."""
@@ -22,14 +24,22 @@ class Refusal(StrEnum):
     UNSCORED = "unscored"
 
 
+class Quantity(StrEnum):
+    """What a floor is compared with."""
+
+    CONFIDENCE = "confidence"  # that there is an answer, 0 to 1
+    COSINE = "cosine"  # of the nearest span, -1 to 1
+
+
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """The score under which nothing is worth answering from. `quantity` names what is compared."""
+    """The number under which nothing is worth answering from. Calibrated: an evaluation chose it, whose run
+    lies in `CALIBRATION`."""
 
     value: float
     calibrated: bool
     applicable: bool
-    quantity: str = "cosine"
+    quantity: Quantity
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from codetrail.domain.bm25 import HEADING_SEPARATOR, own_name
 from codetrail.domain.question import Forms, Question
 from codetrail.domain.span import Kind
+from codetrail.domain.span import names as symbol_names
 from codetrail.domain.terms import TermReader
 
 
@@ -25,19 +26,14 @@ class Features(NamedTuple):
     # ask for what they name.
     lead: float
     named: float  # it bears the question's first word that is anything's name, letter case aside
-    code: float  # the question holds its name, written as only code is written
     # How much of its name the question says, by the words' rarity; 1 when the qualified name is written out.
     covered: float
-    # How much rarity the question and the name share, in units of the revision's rarest word: tells a long
-    # name that is said in full from a short one.
-    mass: float
     # It is a test or an example, which say the same words as what they test, and was not asked for.
     test: float
 
 
-WEIGHTS = Features(
-    cosine=4.5, lexical=2.5, lead=2.0, named=0.75, code=0.5, covered=1.25, mass=2.0, test=-1.25
-)
+# Learnt, not set: `python -m tests.evaluation learn` makes them anew.
+WEIGHTS = Features(cosine=7.76, lexical=4.08, lead=3.3, named=0.86, covered=1.44, test=-3.04)
 # A share of the lead goes to who has that name only as a last one: `group` means the function before
 # `Group.group`.
 LAST_NAME = 0.8
@@ -56,14 +52,6 @@ class Evidence:
     lexical: float  # BM25F over the revision's best, 0 to 1
 
 
-@dataclass(frozen=True, slots=True)
-class Worth:
-    """Inverse document frequencies: of the question's terms, and the largest there can be in the revision."""
-
-    of: Mapping[str, float]
-    largest: float
-
-
 def score(features: Features, weights: Features = WEIGHTS) -> float:
     """Return the linear score of one span."""
     return sum(weight * value for weight, value in zip(weights, features, strict=True))
@@ -73,21 +61,21 @@ def features(
     question: Question,
     candidates: Sequence[Evidence],
     *,
-    worth: Worth,
+    worth: Mapping[str, float],
     bearers: Mapping[str, frozenset[int]],
     reader: TermReader,
 ) -> list[Features]:
-    """Return what speaks for each candidate, in order; `bearers`: which ordinals bear a casefolded name."""
+    """Return what speaks for each candidate, in order. `worth`: the inverse document frequency of each term
+    of the question that is known here; `bearers`: which ordinals bear a casefolded name."""
     called = [_names(candidate) for candidate in candidates]
     every = frozenset(name for names in called for name in names)
     lead = _first_in(every, question.lead)
-    code = {_first_in(every, forms) for forms in question.code} - {""}
     written = {form for forms in question.words for form in forms if "." in form}
     named = _first_bearers(question, bearers)
     found = []
     words = reader.names([own_name(candidate.kind, candidate.symbol) for candidate in candidates])
     for candidate, names, said in zip(candidates, called, words, strict=True):
-        held = sum(worth.of.get(word, 0.0) for word in said)
+        held = sum(worth.get(word, 0.0) for word in said)
         covered = min(held / candidate.name_mass, 1.0) if candidate.name_mass > 0 else 0.0
         found.append(
             Features(
@@ -95,25 +83,29 @@ def features(
                 lexical=candidate.lexical,
                 lead=_leads(lead, candidate, names),
                 named=float(candidate.ordinal in named),
-                code=float(not code.isdisjoint(names)),
-                covered=1.0 if candidate.symbol in written else covered,
-                mass=held / worth.largest if worth.largest > 0 else 0.0,
+                covered=covered if written.isdisjoint(_wholes(candidate)) else 1.0,
                 test=float(candidate.test and not question.tests),
             )
         )
     return found
 
 
+def _wholes(candidate: Evidence) -> list[str]:
+    """What the span is called in full, letter case kept: of `Low, High` either."""
+    return [candidate.symbol] if candidate.kind == Kind.SECTION else symbol_names(candidate.symbol)
+
+
 def _names(candidate: Evidence) -> frozenset[str]:
-    """The whole symbol and its last segment, letter case kept."""
+    """Each name in full, and its last segment."""
     separator = HEADING_SEPARATOR if candidate.kind == Kind.SECTION else "."
-    return frozenset((candidate.symbol, candidate.symbol.rpartition(separator)[2])) - {""}
+    wholes = _wholes(candidate)
+    return frozenset((*wholes, *(whole.rpartition(separator)[2] for whole in wholes))) - {""}
 
 
 def _leads(lead: str, candidate: Evidence, names: frozenset[str]) -> float:
-    if lead == candidate.symbol:
-        return float(bool(lead))
-    return LAST_NAME if lead in names else 0.0
+    if not lead or lead not in names:
+        return 0.0
+    return 1.0 if lead in _wholes(candidate) else LAST_NAME
 
 
 def _first_in(names: frozenset[str], forms: Forms) -> str:

@@ -3,7 +3,8 @@
 import logging
 from dataclasses import dataclass, field, replace
 
-from codetrail.domain.answer import Answer, Floor, Marked, Refusal
+from codetrail.domain import confidence
+from codetrail.domain.answer import Answer, Floor, Marked, Quantity, Refusal
 from codetrail.domain.picking import ContentWords, pick
 from codetrail.domain.question import Question
 from codetrail.domain.repo import Revision
@@ -14,8 +15,9 @@ from codetrail.domain.words import runs
 from codetrail.services.ports import Embedder, RepoStore, SearchStore, Stemmer
 from codetrail.services.search import best_cosine, find, served
 
-# The bottom of the cosine's range: it refuses nothing. Nobody has measured a better number yet.
-SHIPPED_FLOOR = -1.0
+# The bottom of the cosine's range: it refuses nothing. Where vectors alone rank, nobody has measured a better
+# number.
+COSINE_FLOOR = -1.0
 # Spans that overlap better ones are passed over, and of the rest those that say more of the question come
 # first, so more are looked at than are asked for.
 SPARE_HITS = 2
@@ -37,19 +39,16 @@ def ask(
 ) -> Answer:
     """Return an extractive answer to *query*, or a refusal. Raises what `search` raises.
 
-    `domain.picking` says which spans are quoted. The floor is compared with the best cosine of the hits: the
-    one number here that says how near a match is. In lexical mode there is none, and no floor applies.
+    `domain.picking` says which spans are quoted. In hybrid mode the floor is compared with the confidence,
+    for which it was measured; in vector mode with the best cosine, for which it was not; in lexical mode
+    there is no number that means the same in two repositories, and no floor applies.
     """
     revision = served(query.repo_id, repos=repos, embedder=embedder, mode=mode)
     reader = TermReader(stemmer.stems)
     question = Question.read(query.text, reader)
-    applied = Floor(
-        value=SHIPPED_FLOOR if floor is None else floor,
-        calibrated=False,
-        applicable=mode is not Mode.LEXICAL,
-    )
+    applied = _floor(mode, floor)
     if not _has_subject(query.text, revision, spans, reader):
-        nothing = Found(revision, mode, (), None, Searched(files=0, spans=0), query.only)
+        nothing = Found(revision, mode, (), None, Searched(files=0, spans=0), only=query.only)
         return _asked(Answer(found=nothing, floor=applied, refusal=Refusal.NO_SUBJECT), repos)
     deeper = replace(query, limit=query.limit * SPARE_HITS)
     pool = find(deeper, question, revision, spans=spans, embedder=embedder, reader=reader, mode=mode)
@@ -72,6 +71,20 @@ def ask(
     return _asked(answer, repos)
 
 
+def _floor(mode: Mode, value: float | None) -> Floor:
+    """The floor of the process's mode. One that an operator set was not measured, whatever its value."""
+    if mode is Mode.HYBRID:
+        shipped, quantity = confidence.FLOOR, Quantity.CONFIDENCE
+    else:
+        shipped, quantity = COSINE_FLOOR, Quantity.COSINE
+    return Floor(
+        value=shipped if value is None else value,
+        calibrated=value is None and mode is Mode.HYBRID,
+        applicable=mode is not Mode.LEXICAL,
+        quantity=quantity,
+    )
+
+
 def _asked(answer: Answer, repos: RepoStore) -> Answer:
     found = answer.found
     repos.used(found.revision.repo_id)
@@ -90,9 +103,10 @@ def _refusal(found: Found, floor: Floor) -> Refusal | None:
         return Refusal.NO_SPANS
     if not floor.applicable:
         return None
-    if found.top_score is None:
+    measured = found.confidence if floor.quantity is Quantity.CONFIDENCE else found.top_score
+    if found.top_score is None or measured is None:
         return Refusal.UNSCORED
-    return Refusal.BELOW_FLOOR if found.top_score < floor.value else None
+    return Refusal.BELOW_FLOOR if measured < floor.value else None
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from codetrail.domain import ranking
 from codetrail.domain.bm25 import idf
+from codetrail.domain.confidence import Signals, confidence, signals
 from codetrail.domain.question import Question
 from codetrail.domain.repo import Revision
 from codetrail.domain.search import MAX_COPY_PLACES, Copies, Found, Hit, Mode, Query, Searched
@@ -37,7 +38,9 @@ class LexicalArm:
 
     ranked: list[int]
     scores: npt.NDArray[np.float64]  # by ordinal; 0 for what the filter leaves out
-    worth: ranking.Worth
+    worth: dict[str, float]  # inverse document frequency of each term that stands anywhere
+    matched: float  # the best score as a share of what a span gets that says nothing but the question
+    known: float  # share of the question's worth that is in words which the revision has
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,7 @@ class Gathered:
 
     evidence: list[ranking.Evidence]
     features: list[ranking.Features]
+    signals: Signals
     vector_ranks: dict[int, int]
     lexical_ranks: dict[int, int]
 
@@ -59,6 +63,15 @@ class _Scored:
     cosine: float | None
     vector_rank: int
     lexical_rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    """What the arms gave, best first; whether one of them was cut; and in hybrid mode the confidence."""
+
+    spans: list[_Scored]
+    cut: bool
+    confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,15 +144,19 @@ def find(
     else:
         searched = Searched(files=eligible.files, spans=len(eligible.ordinals))
     hits: list[Hit] = []
+    sure: float | None = None
     if searched.spans:
         vector = np.zeros(0, np.float32) if mode is Mode.LEXICAL else embedder.embed([question.text])[0]
         among = eligible.ordinals if eligible else None
-        hits = _hits(_Sought(question, vector, reader, revision, spans, among, mode), query.limit)
+        sought = _Sought(question, vector, reader, revision, spans, among, mode)
+        best, sure = _distinct(sought, query.limit)
+        hits = _hits(sought, best)
     return Found(
         revision=revision,
         mode=mode,
         hits=tuple(hits),
         top_score=best_cosine(hits),
+        confidence=sure,
         searched=searched,
         only=query.only,
     )
@@ -150,16 +167,15 @@ def best_cosine(hits: Iterable[Hit]) -> float | None:
     return max((hit.vector_score for hit in hits if hit.vector_score is not None), default=None)
 
 
-def _hits(sought: _Sought, limit: int) -> list[Hit]:
-    best = dict(islice(_distinct(sought, limit).items(), limit))
+def _hits(sought: _Sought, best: dict[str, _Scored]) -> list[Hit]:
     found = _whole(sought.spans.spans(sought.revision, [one.ordinal for one in best.values()]), best)
     # One more than are shown, since the hit itself may be among them.
     copies = sought.spans.copies(sought.revision, list(best), MAX_COPY_PLACES + 1, sought.among)
     return [_hit(one, found[one.ordinal], copies.get(digest)) for digest, one in best.items()]
 
 
-def _distinct(sought: _Sought, limit: int) -> dict[str, _Scored]:
-    """The ranking with each text once, where it ranks best, by its digest.
+def _distinct(sought: _Sought, limit: int) -> tuple[dict[str, _Scored], float | None]:
+    """The best *limit* with each text once, where it ranks best, by its digest; and the confidence.
 
     A text that stands in more places than an arm is deep hides all others, so the arms are read deeper until
     there are enough, or no more.
@@ -167,13 +183,14 @@ def _distinct(sought: _Sought, limit: int) -> dict[str, _Scored]:
     rank = {Mode.VECTOR: _by_meaning, Mode.LEXICAL: _by_words, Mode.HYBRID: _by_all}[sought.mode]
     depth = ARM_DEPTH
     while True:
-        ranked, cut = rank(sought, depth)
+        read = rank(sought, depth)
+        ranked = read.spans
         digests = _whole(sought.spans.digests(sought.revision, [one.ordinal for one in ranked]), ranked)
         distinct: dict[str, _Scored] = {}
         for one in ranked:
             distinct.setdefault(digests[one.ordinal], one)
-        if len(distinct) >= limit or len(distinct) == len(ranked) or not cut:
-            return distinct
+        if len(distinct) >= limit or len(distinct) == len(ranked) or not read.cut:
+            return dict(islice(distinct.items(), limit)), read.confidence
         depth *= DEEPER
 
 
@@ -194,25 +211,25 @@ def _hit(one: _Scored, span: Span, copies: Copies | None) -> Hit:
     )
 
 
-def _by_meaning(sought: _Sought, depth: int) -> tuple[list[_Scored], bool]:
+def _by_meaning(sought: _Sought, depth: int) -> _Ranked:
     near = sought.spans.nearest(sought.revision, sought.vector, depth, sought.among)
     ranked = [
         _Scored(ordinal, _finite(cosine) or 0.0, _finite(cosine), rank, 0)
         for rank, (ordinal, cosine) in enumerate(near, 1)
     ]
-    return ranked, len(near) == depth
+    return _Ranked(ranked, cut=len(near) == depth)
 
 
-def _by_words(sought: _Sought, depth: int) -> tuple[list[_Scored], bool]:
+def _by_words(sought: _Sought, depth: int) -> _Ranked:
     lexical = lexical_arm(sought.question, sought.revision, sought.spans, depth, sought.among)
     ranked = [
         _Scored(ordinal, float(lexical.scores[ordinal]), None, 0, rank)
         for rank, ordinal in enumerate(lexical.ranked, 1)
     ]
-    return ranked, len(ranked) == depth
+    return _Ranked(ranked, cut=len(ranked) == depth)
 
 
-def _by_all(sought: _Sought, depth: int) -> tuple[list[_Scored], bool]:
+def _by_all(sought: _Sought, depth: int) -> _Ranked:
     gathered = gather(
         sought.question, sought.revision, sought.spans, sought.vector, sought.reader, depth, sought.among
     )
@@ -229,7 +246,11 @@ def _by_all(sought: _Sought, depth: int) -> tuple[list[_Scored], bool]:
             key=lambda pair: (-pair[0], pair[1].ordinal),
         )
     ]
-    return ranked, depth in (len(gathered.vector_ranks), len(gathered.lexical_ranks))
+    return _Ranked(
+        ranked,
+        cut=depth in (len(gathered.vector_ranks), len(gathered.lexical_ranks)),
+        confidence=confidence(gathered.signals),
+    )
 
 
 def gather(
@@ -266,9 +287,11 @@ def gather(
         )
         for candidate in spans.candidates(revision, candidates)
     ]
+    features = ranking.features(question, evidence, worth=lexical.worth, bearers=bearers, reader=reader)
     return Gathered(
         evidence=evidence,
-        features=ranking.features(question, evidence, worth=lexical.worth, bearers=bearers, reader=reader),
+        features=features,
+        signals=signals(question, features, matched=lexical.matched, known=lexical.known, bearers=bearers),
         vector_ranks={ordinal: rank for rank, (ordinal, _) in enumerate(near, 1)},
         lexical_ranks={ordinal: rank for rank, ordinal in enumerate(lexical.ranked, 1)},
     )
@@ -289,8 +312,16 @@ def lexical_arm(
         left_out = np.ones(total, dtype=np.bool_)
         left_out[among] = False
         scores[left_out] = 0.0
+    ranked = _best(scores, depth)
+    # A word that stands nowhere is worth most, and no span can have it.
+    asked = sum(weight * worth.get(term, idf(total, 0)) for term, weight in question.terms.items())
+    held = sum(question.terms[term] * value for term, value in worth.items())
     return LexicalArm(
-        ranked=_best(scores, depth), scores=scores, worth=ranking.Worth(of=worth, largest=idf(total, 1))
+        ranked=ranked,
+        scores=scores,
+        worth=worth,
+        matched=float(scores[ranked[0]]) / asked if ranked else 0.0,
+        known=held / asked if asked else 0.0,
     )
 
 
