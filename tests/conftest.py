@@ -1,5 +1,6 @@
 """What many tests share: a fresh migrated database, as a URL, a raw connection, or the product's own."""
 
+import signal
 from collections.abc import Iterator
 
 import psycopg
@@ -8,6 +9,13 @@ from psycopg.rows import TupleRow
 
 from codetrail.adapters.postgres.connection import Database
 from tests.support.database import DatabaseServer, open_database
+
+# A shell starts its background jobs with Ctrl-C ignored, and nohup ignores the end of a terminal; whatever
+# the tests start would ignore them too. A handler of ours is taken back to the default in each child.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 @pytest.fixture(scope="session")
