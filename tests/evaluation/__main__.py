@@ -4,14 +4,16 @@
     learn     learn the score's weights on the learn half; writes results/weights.json
     ablate    leave out one feature at a time; writes results/ablation.json
     floor     find where the floor lies on the learn half, and what it does on the report half; floor.json
-    chunking  compare declarations with windows of 40 lines; writes results/chunking.json
+    chunking  compare declarations with windows of 40 lines, on uuid; writes results/chunking.json
     tables    print the tables of what was written, without clones or an embedder
 
-Nothing is fetched: clones lie under --clones, each by the name, the commit and the remote of repos.json.
+With NAMES only those corpora are measured, and nothing is written. Nothing is fetched: clones lie under
+--clones, each by the name, the commit and the remote of repos.json.
 """
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -49,6 +51,7 @@ class Bench:
         if unknown:
             raise SystemExit(f"not in repos.json: {', '.join(sorted(unknown))}")
         self._names = options.names
+        self.whole = not options.names
         self._connection = connection
         self.workshop = Workshop(Path(options.clones), Path(options.cache), OnnxEmbedder())
 
@@ -73,7 +76,7 @@ def run(bench: Bench) -> None:
     """Ask every question in every way."""
     found = {corpus.name: record(corpus, one) for corpus, one in bench.judgements(Half.REPORT, Half.FRESH)}
     written = {"configuration": configuration(bench.workshop.embedder.model), "corpora": found}
-    _write("retrieval.json", written)
+    _write(bench, "retrieval.json", written)
     _print_run(written)
 
 
@@ -103,7 +106,7 @@ def learn_weights(bench: Bench) -> None:
             for kind in REPORTED
         },
     }
-    _write("weights.json", written)
+    _write(bench, "weights.json", written)
     print(json.dumps(written, indent=1))
 
 
@@ -167,7 +170,7 @@ def ablate(bench: Bench) -> None:
             for half, those in (("learn", left_out), ("report", reported))
         } | {"weights": weights._asdict()}
         print("".join(features) or "none", rows["".join(features) or "none"], file=sys.stderr, flush=True)
-    _write("ablation.json", {"corpora": [sorted(found), sorted(report)], "without": rows})
+    _write(bench, "ablation.json", {"corpora": [sorted(found), sorted(report)], "without": rows})
     _print_ablation({"without": rows})
 
 
@@ -185,9 +188,10 @@ def _print_ablation(written: Mapping[str, Any]) -> None:
 def chunking(bench: Bench) -> None:
     """Compare spans by declaration with windows of 40 lines, over the prose questions."""
     rows = {}
-    for corpus, judgement in bench.judgements():
-        rows[corpus.name] = _chunked(bench.workshop, corpus, judgement)
-    _write("chunking.json", rows)
+    for corpus, judgement in bench.judgements(Half.REPORT):
+        if corpus.name == tables.UUID or not bench.whole:
+            rows[corpus.name] = _chunked(bench.workshop, corpus, judgement)
+    _write(bench, "chunking.json", rows)
     _print_chunking(rows)
 
 
@@ -227,7 +231,7 @@ def floor(bench: Bench) -> None:
     """Find the floor on the learn half; say what it does on the report half."""
     halves = {half: _asked(bench, half) for half in (Half.LEARN, Half.REPORT)}
     written = floors.calibrated(halves[Half.LEARN], halves[Half.REPORT])
-    _write("floor.json", written)
+    _write(bench, "floor.json", written)
     floors.show(written)
 
 
@@ -257,7 +261,10 @@ def show(bench: Bench | None = None) -> None:
             printer(json.loads((RESULTS / name).read_text()))
 
 
-def _write(name: str, written: object) -> None:
+def _write(bench: Bench, name: str, written: object) -> None:
+    if not bench.whole:
+        print(f"{name} stays as it is: a part of the corpora is no run", file=sys.stderr)
+        return
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / name).write_text(json.dumps(written, separators=(",", ":"), sort_keys=True) + "\n")
 
@@ -304,4 +311,9 @@ def _database() -> Iterator[psycopg.Connection]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except BrokenPipeError:
+        # Whoever read the tables has seen enough; what is left to write has no reader.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

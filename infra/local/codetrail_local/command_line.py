@@ -21,6 +21,7 @@ from codetrail_local import commands, doctor, local
 from codetrail_local.client import ALL
 from codetrail_local.commands import Target
 from codetrail_local.errors import Misused
+from codetrail_local.evaluating import evaluate
 from codetrail_local.session import Place
 from codetrail_local.terminal import Terminal
 
@@ -257,6 +258,22 @@ def _running(listed: Commands) -> None:
         help="remove the database and make a new one; what it held must be indexed again",
     )
     doctor.add_argument("--yes", action="store_true", help="do not ask whether to")
+    evaluate = _command(
+        listed,
+        "eval",
+        "COMMAND [NAMES] [--clones DIR] [--cache DIR]",
+        _evaluate,
+        summary="measure how well search finds and refuses",
+        description="Ask the questions that are made from pinned repositories, and print how often the right "
+        "lines come first. COMMAND is run, learn, ablate, floor, chunking or tables; `tables` prints what is "
+        "committed, the others need clones.",
+        examples=[
+            "codetrail eval tables",
+            "git clone https://github.com/google/uuid clones/uuid",
+            "codetrail eval run uuid --clones clones",
+        ],
+    )
+    evaluate.add_argument("arguments", nargs=argparse.REMAINDER, help="see tests/evaluation/README.md")
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
@@ -509,6 +526,10 @@ def _doctor(terminal: Terminal, options: argparse.Namespace) -> int:
     return doctor.doctor(
         terminal, _here(options), port=DEFAULT_PORT, remake=options.remake, consent=options.yes
     )
+
+
+def _evaluate(_: Terminal, options: argparse.Namespace) -> int:
+    return evaluate(options.arguments)
 
 
 def _here(options: argparse.Namespace) -> Place:
