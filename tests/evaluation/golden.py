@@ -211,16 +211,18 @@ _BARE = re.compile(r"^\W+|(?:\(\))?\W*(?:'s)?\W*$")
 
 
 def _golden(kind: Set, rows: Iterable[tuple[Documented, str]], searched: Sequence[Span]) -> Golden:
-    return _gathered(
+    return gathered(
         kind,
         ((text, [span.ordinal for span in one.answers], one.span.symbol) for one, text in rows),
         searched,
     )
 
 
-def _gathered(
+def gathered(
     kind: Set, rows: Iterable[tuple[str, list[int], str]], searched: Sequence[Span], *, probe: bool = True
 ) -> Golden:
+    """Return the cases of *rows* (question, answers, symbol): what leaks dropped, the rest the `MAX_CASES` whose
+    digests are smallest. Without *probe* nothing is looked for: a question by name stands in its answer."""
     golden = Golden(kind)
     haystack = "\n".join(f" {_plain(span.text)} " for span in searched) if probe else ""
     kept: list[tuple[str, str, list[int], str]] = []
@@ -316,7 +318,7 @@ def _by_name(kind: Set, plain: Sealed, templates: Sequence[str]) -> Golden:
             template = templates[int(_digest(kind, name), 16) % len(templates)]
             yield template.format(name=name), [span.ordinal for span in spans], name
 
-    return _gathered(kind, rows(), plain.spans, probe=False)
+    return gathered(kind, rows(), plain.spans, probe=False)
 
 
 # A version or a date says nothing of what stands under it.
@@ -343,7 +345,7 @@ def heading(plain: Sealed, untitled: Sealed) -> Golden:
                 if those[symbol] and _SUBJECT.search(text):
                     yield text, those[symbol], symbol
 
-    return _gathered(Set.HEADING, rows(), untitled.spans)
+    return gathered(Set.HEADING, rows(), untitled.spans)
 
 
 def sharing(answers: Sequence[Span], windows: Sequence[Span]) -> tuple[int, ...]:
