@@ -221,8 +221,9 @@ def _golden(kind: Set, rows: Iterable[tuple[Documented, str]], searched: Sequenc
 def gathered(
     kind: Set, rows: Iterable[tuple[str, list[int], str]], searched: Sequence[Span], *, probe: bool = True
 ) -> Golden:
-    """Return the cases of *rows* (question, answers, symbol): what leaks dropped, the rest the `MAX_CASES` whose
-    digests are smallest. Without *probe* nothing is looked for: a question by name stands in its answer."""
+    """Return the cases of *rows* (question, answers, symbol): what leaks dropped, of the rest the `MAX_CASES`
+    with the smallest digests. Without *probe* nothing is looked for: a question by name stands in its
+    answer."""
     golden = Golden(kind)
     haystack = "\n".join(f" {_plain(span.text)} " for span in searched) if probe else ""
     kept: list[tuple[str, str, list[int], str]] = []
