@@ -1,6 +1,7 @@
 """What many tests share: a fresh migrated database, as a URL, a raw connection, or the product's own."""
 
 import signal
+import sys
 from collections.abc import Iterator
 
 import psycopg
@@ -16,6 +17,18 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
     signal.signal(signal.SIGHUP, lambda *_: None)
+
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def _loopback_alone(event: str, arguments: tuple[object, ...]) -> None:
+    address = arguments[1] if event == "socket.connect" else None
+    if isinstance(address, tuple) and address[0] not in LOOPBACK:
+        raise PermissionError(f"a test would meet another machine: {address[0]}")
+
+
+sys.addaudithook(_loopback_alone)
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """What import contracts cannot say, read out of the source: who starts git, whose verb a function calls."""
 
 import ast
+import socket
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -128,3 +129,8 @@ def test_nothing_is_split_at_ends_that_git_does_not_know(module):
     assert not [
         node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "splitlines"
     ]
+
+
+def test_no_test_meets_another_machine():
+    with socket.socket() as one, pytest.raises(PermissionError, match="another machine"):
+        one.connect(("192.0.2.1", 443))
