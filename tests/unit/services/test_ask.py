@@ -224,6 +224,13 @@ def test_the_definition_of_what_the_question_names_leads(text, mode, first):
     assert quoted(answer(text, mode, held=contents(DEFINED, EMBEDDER)))[0] == first
 
 
+def test_an_acronym_of_the_subject_is_no_name_that_the_question_is_about():
+    made = span(0, "func NewV7() { version 7 UUID generated }", symbol="NewV7")
+    held = contents([made, span(1, "type UUID [16]byte", symbol="UUID", kind=Kind.TYPE)], EMBEDDER)
+
+    assert quoted(answer("how is a version 7 UUID generated", Mode.LEXICAL, held=held))[0] == 0
+
+
 def test_the_words_of_the_question_that_no_quoted_span_says_are_told():
     held = contents([span(0, "It parses a URN", symbol="uuid.FromURN", path="src/decoding.go")], EMBEDDER)
 

@@ -89,7 +89,9 @@ def overlap(one: Span, other: Span) -> bool:
 
 def _definition_first(hits: Sequence[Hit], question: Question) -> list[Hit]:
     """The hits with the definition of the first symbol that the question names before all others."""
-    for form in chain(question.lead, *question.code):
+    # Capitals alone are as often an acronym of the subject (`UUID`, `JSON`) as a name.
+    named = (forms for forms in question.code if not forms[0].isupper())
+    for form in chain(question.lead, *named):
         for hit in hits:
             if _defines(hit.span, form) and (question.tests or not hit.span.test):
                 return [hit, *(other for other in hits if other is not hit)]
