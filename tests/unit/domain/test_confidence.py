@@ -4,7 +4,7 @@ from codetrail.adapters.stemmer import SnowballStemmer
 from codetrail.domain import confidence
 from codetrail.domain.confidence import NOTHING, Signals
 from codetrail.domain.question import Question
-from codetrail.domain.ranking import Features
+from codetrail.domain.ranking import Features, score
 from codetrail.domain.terms import TermReader
 
 PLAIN = Features(cosine=0.3, lexical=0.0, lead=0.0, named=0.0, covered=0.0, test=0.0)
@@ -12,7 +12,9 @@ PLAIN = Features(cosine=0.3, lexical=0.0, lead=0.0, named=0.0, covered=0.0, test
 
 def told(text: str, *found: Features, bearers: dict[str, frozenset[int]] | None = None) -> Signals:
     question = Question.read(text, TermReader(SnowballStemmer().stems))
-    return confidence.signals(question, found, matched=0.4, known=0.6, bearers=bearers or {})
+    return confidence.signals(
+        question, found, [score(one) for one in found], matched=0.4, known=0.6, bearers=bearers or {}
+    )
 
 
 def test_nothing_found_is_worth_less_than_the_floor():

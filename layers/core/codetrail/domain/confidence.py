@@ -12,7 +12,7 @@ from math import exp
 from typing import NamedTuple
 
 from codetrail.domain.question import Question
-from codetrail.domain.ranking import Features, score
+from codetrail.domain.ranking import Features
 
 
 class Signals(NamedTuple):
@@ -45,18 +45,20 @@ def confidence(signals: Signals) -> float:
 def signals(
     question: Question,
     found: Sequence[Features],
+    scores: Sequence[float],
     *,
     matched: float,
     known: float,
     bearers: Mapping[str, frozenset[int]],
 ) -> Signals:
-    """Return what the candidates of a question tell. `bearers` says which ordinals bear a casefolded name."""
+    """Return what the candidates of a question and their scores tell. `bearers` says which ordinals bear a
+    casefolded name."""
     if not found:
         return NOTHING
     foreign = [not any(bearers.get(form.casefold()) for form in forms) for forms in question.code]
     return Signals(
         cosine=max(one.cosine for one in found),
-        first=max(found, key=score).cosine,
+        first=found[scores.index(max(scores))].cosine,
         matched=matched,
         known=known,
         lead=max(one.lead for one in found),

@@ -6,8 +6,10 @@ one is worth.
 The weights were learnt by softmax loss on eight public repositories and judged on seven others.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from operator import mul
 from typing import NamedTuple
 
 from codetrail.domain.bm25 import HEADING_SEPARATOR, own_name
@@ -54,7 +56,8 @@ class Evidence:
 
 def score(features: Features, weights: Features = WEIGHTS) -> float:
     """Return the linear score of one span."""
-    return sum(weight * value for weight, value in zip(weights, features, strict=True))
+    total: float = sum(map(mul, weights, features))
+    return total
 
 
 def features(
@@ -67,51 +70,47 @@ def features(
 ) -> list[Features]:
     """Return what speaks for each candidate, in order. `worth`: the inverse document frequency of each term
     of the question that is known here; `bearers`: which ordinals bear a casefolded name."""
-    called = [_names(candidate) for candidate in candidates]
-    every = frozenset(name for names in called for name in names)
+    wholes = [_wholes(candidate) for candidate in candidates]
+    lasts = [_lasts(candidate, those) for candidate, those in zip(candidates, wholes, strict=True)]
+    every = {*chain.from_iterable(wholes), *chain.from_iterable(lasts)}
     lead = _first_in(every, question.lead)
     written = {form for forms in question.words for form in forms if "." in form}
     named = _first_bearers(question, bearers)
     found = []
     words = reader.names([own_name(candidate.kind, candidate.symbol) for candidate in candidates])
-    for candidate, names, said in zip(candidates, called, words, strict=True):
-        held = sum(worth.get(word, 0.0) for word in said)
+    for candidate, whole, last, said in zip(candidates, wholes, lasts, words, strict=True):
+        held = sum(worth[word] for word in said if word in worth)
         covered = min(held / candidate.name_mass, 1.0) if candidate.name_mass > 0 else 0.0
         found.append(
             Features(
                 cosine=-1.0 if candidate.cosine is None else candidate.cosine,
                 lexical=candidate.lexical,
-                lead=_leads(lead, candidate, names),
+                lead=(1.0 if lead in whole else LAST_NAME if lead in last else 0.0) if lead else 0.0,
                 named=float(candidate.ordinal in named),
-                covered=covered if written.isdisjoint(_wholes(candidate)) else 1.0,
+                covered=covered if written.isdisjoint(whole) else 1.0,
                 test=float(candidate.test and not question.tests),
             )
         )
     return found
 
 
-def _wholes(candidate: Evidence) -> list[str]:
+def _wholes(candidate: Evidence) -> Sequence[str]:
     """What the span is called in full, letter case kept: of `Low, High` either."""
-    return [candidate.symbol] if candidate.kind == Kind.SECTION else symbol_names(candidate.symbol)
+    if candidate.kind == Kind.SECTION or ", " not in candidate.symbol:
+        return (candidate.symbol,)
+    return symbol_names(candidate.symbol)
 
 
-def _names(candidate: Evidence) -> frozenset[str]:
-    """Each name in full, and its last segment."""
+def _lasts(candidate: Evidence, wholes: Sequence[str]) -> Sequence[str]:
+    """The last segment of each."""
     separator = HEADING_SEPARATOR if candidate.kind == Kind.SECTION else "."
-    wholes = _wholes(candidate)
-    return frozenset((*wholes, *(whole.rpartition(separator)[2] for whole in wholes))) - {""}
+    return [whole.rpartition(separator)[2] for whole in wholes]
 
 
-def _leads(lead: str, candidate: Evidence, names: frozenset[str]) -> float:
-    if not lead or lead not in names:
-        return 0.0
-    return 1.0 if lead in _wholes(candidate) else LAST_NAME
-
-
-def _first_in(names: frozenset[str], forms: Forms) -> str:
+def _first_in(names: Container[str], forms: Forms) -> str:
     # The most qualified form that names something here: `Event.Msg` never means every other Msg, and
     # `uuid.Parse` means Parse where no symbol carries its package.
-    return next((form for form in forms if form in names), "")
+    return next((form for form in forms if form and form in names), "")
 
 
 def _first_bearers(question: Question, bearers: Mapping[str, frozenset[int]]) -> frozenset[int]:

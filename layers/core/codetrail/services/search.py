@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TypeVar
@@ -27,6 +27,9 @@ ARM_DEPTH = 200
 # How much deeper an arm is read when it gave copies of few texts: six times at most, for 100,000 spans.
 DEEPER = 4
 
+# Copies among the best are few: so many more than are asked for are told apart in one look.
+SPARE_SPANS = 10
+
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
@@ -49,6 +52,7 @@ class Gathered:
 
     evidence: list[ranking.Evidence]
     features: list[ranking.Features]
+    scores: list[float]
     signals: Signals
     vector_ranks: dict[int, int]
     lexical_ranks: dict[int, int]
@@ -185,13 +189,21 @@ def _distinct(sought: _Sought, limit: int) -> tuple[dict[str, _Scored], float | 
     while True:
         read = rank(sought, depth)
         ranked = read.spans
-        digests = _whole(sought.spans.digests(sought.revision, [one.ordinal for one in ranked]), ranked)
         distinct: dict[str, _Scored] = {}
-        for one in ranked:
-            distinct.setdefault(digests[one.ordinal], one)
+        for some in _pieces(ranked, limit + SPARE_SPANS):
+            digests = _whole(sought.spans.digests(sought.revision, [one.ordinal for one in some]), some)
+            for one in some:
+                distinct.setdefault(digests[one.ordinal], one)
+            if len(distinct) >= limit:
+                break
         if len(distinct) >= limit or len(distinct) == len(ranked) or not read.cut:
             return dict(islice(distinct.items(), limit)), read.confidence
         depth *= DEEPER
+
+
+def _pieces(ranked: Sequence[_Scored], size: int) -> Iterator[Sequence[_Scored]]:
+    for at in range(0, len(ranked), size):
+        yield ranked[at : at + size]
 
 
 def _hit(one: _Scored, span: Span, copies: Copies | None) -> Hit:
@@ -242,7 +254,7 @@ def _by_all(sought: _Sought, depth: int) -> _Ranked:
             gathered.lexical_ranks.get(one.ordinal, 0),
         )
         for score, one in sorted(
-            zip(map(ranking.score, gathered.features), gathered.evidence, strict=True),
+            zip(gathered.scores, gathered.evidence, strict=True),
             key=lambda pair: (-pair[0], pair[1].ordinal),
         )
     ]
@@ -288,10 +300,14 @@ def gather(
         for candidate in spans.candidates(revision, candidates)
     ]
     features = ranking.features(question, evidence, worth=lexical.worth, bearers=bearers, reader=reader)
+    scores = [ranking.score(one) for one in features]
     return Gathered(
         evidence=evidence,
         features=features,
-        signals=signals(question, features, matched=lexical.matched, known=lexical.known, bearers=bearers),
+        scores=scores,
+        signals=signals(
+            question, features, scores, matched=lexical.matched, known=lexical.known, bearers=bearers
+        ),
         vector_ranks={ordinal: rank for rank, (ordinal, _) in enumerate(near, 1)},
         lexical_ranks={ordinal: rank for rank, ordinal in enumerate(lexical.ranked, 1)},
     )

@@ -16,7 +16,7 @@ import psycopg
 from psycopg import sql
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
-from psycopg.rows import class_row, kwargs_row
+from psycopg.rows import args_row, kwargs_row
 
 from codetrail.adapters.postgres.connection import Database
 from codetrail.domain.repo import Revision
@@ -216,7 +216,7 @@ class PostgresSearchStore:
         values = {"revision": revision.revision, "ordinals": list(ordinals)}
         with (
             self._database.session() as connection,
-            connection.cursor(binary=True, row_factory=class_row(Candidate)) as cursor,
+            connection.cursor(binary=True, row_factory=args_row(Candidate)) as cursor,
         ):
             return cursor.execute(CANDIDATES, values).fetchall()
 
