@@ -145,7 +145,8 @@ def held() -> Contents:
     spans = [
         span(
             0,
-            "func NewV7() (UUID, error) {\n\tuuid, err := NewRandom()\n\treturn makeV7(uuid)\n}",
+            "// NewV7 is how a version 7 UUID is generated.\nfunc NewV7() (UUID, error) {\n"
+            "\tuuid, err := NewRandom()\n\treturn makeV7(uuid)\n}",
             symbol="NewV7",
         ),
         span(1, "// Parse decodes s into a UUID.\nfunc Parse(s string) (UUID, error) {\n}", symbol="Parse"),
