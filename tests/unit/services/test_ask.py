@@ -327,6 +327,13 @@ def test_the_shipped_floor_lets_a_question_by_name_through():
     assert answer("where is ParseBytes defined", floor=None).refusal is None
 
 
+def test_a_repository_of_one_file_answers_what_it_says():
+    one = contents([span(0, "# Apples\n\nApples are red.", symbol="Apples", kind=Kind.SECTION)], EMBEDDER)
+
+    assert answer("which colour are apples", held=one, floor=None).refusal is None
+    assert answer("where do bananas grow", held=one, floor=None).refusal is Refusal.BELOW_FLOOR
+
+
 def test_the_shipped_floor_of_vector_mode_refuses_nothing_and_is_not_called_measured():
     given = answer("zebra quite elsewhere", Mode.VECTOR, floor=None)
 

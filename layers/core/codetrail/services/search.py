@@ -19,7 +19,16 @@ from codetrail.domain.search import MAX_COPY_PLACES, Copies, Found, Hit, Mode, Q
 from codetrail.domain.span import Span
 from codetrail.domain.terms import TermReader
 from codetrail.errors import Unavailable, WrongModel
-from codetrail.services.ports import Arms, Embedder, Ordinals, RepoStore, SearchStore, Stemmer, Vector
+from codetrail.services.ports import (
+    Arms,
+    Embedder,
+    Ordinals,
+    RepoStore,
+    SearchStore,
+    Stemmer,
+    TermPostings,
+    Vector,
+)
 
 # How deep each arm is read. The union of three such lists ranks as well as scoring every span does: within
 # 0.005 of its mean reciprocal rank.
@@ -27,6 +36,9 @@ ARM_DEPTH = 200
 # How much deeper an arm is read when it gave copies of few texts: six times at most, for 100,000 spans.
 DEEPER = 4
 
+# A word's rarity tells little in fewer spans: where one is in all that there are, it would be worth next to
+# nothing beside one that is in none, and a repository of one file could answer no question.
+LEAST_SPANS = 200
 # Copies among the best are few: so many more than are asked for are told apart in one look.
 SPARE_SPANS = 10
 
@@ -329,16 +341,28 @@ def lexical_arm(
         left_out[among] = False
         scores[left_out] = 0.0
     ranked = _best(scores, depth)
+    matched, known = _shares(question, postings, ranked[0] if ranked else None, max(total, LEAST_SPANS))
+    return LexicalArm(ranked=ranked, scores=scores, worth=worth, matched=matched, known=known)
+
+
+def _shares(
+    question: Question, postings: Sequence[TermPostings], best: int | None, total: int
+) -> tuple[float, float]:
+    """How much of the question's worth the best span says, by BM25F, and how much of it stands in words that
+    are known; in a corpus of *total* spans."""
+    worth = {one.term: idf(total, len(one.ordinals)) for one in postings}
     # A word that stands nowhere is worth most, and no span can have it.
     asked = sum(weight * worth.get(term, idf(total, 0)) for term, weight in question.terms.items())
-    held = sum(question.terms[term] * value for term, value in worth.items())
-    return LexicalArm(
-        ranked=ranked,
-        scores=scores,
-        worth=worth,
-        matched=float(scores[ranked[0]]) / asked if ranked else 0.0,
-        known=held / asked if asked else 0.0,
-    )
+    if best is None or not asked:
+        return 0.0, 0.0
+    said = known = 0.0
+    for one in postings:
+        value = question.terms[one.term] * worth[one.term]
+        known += value
+        at = int(np.searchsorted(one.ordinals, best))
+        if at < len(one.ordinals) and one.ordinals[at] == best:
+            said += value * float(one.weights[at])
+    return said / asked, known / asked
 
 
 def _best(scores: npt.NDArray[np.float64], depth: int) -> list[int]:
