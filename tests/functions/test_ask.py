@@ -114,7 +114,7 @@ def test_words_that_no_cited_span_says_are_told_as_they_are_written(call, publis
 
 
 def test_a_question_may_be_about_a_part_of_the_repository(call, published, setting):
-    setting("ANSWER_SCORE_FLOOR", "-1")
+    setting("ANSWER_SCORE_FLOOR", "0")
 
     given = call(ask(path="docs/**")).json
 

@@ -54,6 +54,29 @@ def test_a_setting_that_cannot_be_is_named_in_the_error(read, reader, settings, 
         read(reader, **settings)
 
 
+@pytest.mark.parametrize(
+    ("mode", "value", "range_of"),
+    [
+        ("hybrid", "-0.1", "0..1, the range of a confidence"),
+        ("vector", "-1.1", "-1..1, the range of a cosine"),
+    ],
+)
+def test_a_floor_that_its_mode_cannot_compare_is_refused_with_the_range(read, mode, value, range_of):
+    with pytest.raises(SettingError, match=f"ANSWER_SCORE_FLOOR: {value} is outside {range_of}"):
+        read(config.retrieval, RETRIEVAL_MODE=mode, ANSWER_SCORE_FLOOR=value)
+
+
+@pytest.mark.parametrize(
+    ("mode", "value"), [("hybrid", 0.0), ("hybrid", 1.0), ("vector", -1.0), ("vector", 1.0)]
+)
+def test_a_floor_at_either_end_of_its_range_is_taken(read, mode, value):
+    assert read(config.retrieval, RETRIEVAL_MODE=mode, ANSWER_SCORE_FLOOR=str(value)).floor == value
+
+
+def test_a_floor_that_is_not_set_is_left_to_the_mode(read):
+    assert read(config.retrieval).floor is None
+
+
 def test_an_empty_list_of_hosts_admits_none(read):
     assert read(config.admission, ALLOWED_HOSTS="").hosts == ()
 

@@ -53,8 +53,10 @@ _REASONS = {
 }
 
 
-# The bottom of the cosine: a floor here refuses nothing.
-NO_FLOOR = -1.0
+# A confidence cannot lie under it: a floor here refuses nothing.
+NO_CONFIDENCE = 0.0
+# The same of a cosine.
+NO_COSINE = -1.0
 
 
 def answer(reply: Answer, style: Style, *, looked_up: str = "") -> str:
@@ -153,7 +155,7 @@ def _answered(reply: Answer, style: Style, *, looked_up: str) -> str:
     unsaid = ", ".join(visible_line(word) for word in reply.unmatched_words)
     notes = [f"No cited span contains: {unsaid}"] if unsaid else []
     notes += _looked_up(looked_up, cited) if looked_up else _staleness(cited)
-    if reply.floor is not None and reply.floor.applicable and reply.floor.value <= NO_FLOOR:
+    if reply.floor is not None and reply.floor.applicable and not _refuses(reply.floor):
         best = "" if reply.top_score is None else f"The best match has a cosine of {reply.top_score:.2f}. "
         notes.append(f"{best}No floor is set (ANSWER_SCORE_FLOOR), so a poor match is answered as well.")
     if reply.dropped:
@@ -173,7 +175,7 @@ def _refusal(reply: Answer, style: Style) -> str:
         lines.append(f"  reached  {reply.confidence:.3f}")
     elif reply.top_score is not None:
         lines.append(f"  reached  {reply.top_score:.3f}")
-    if reply.floor is not None and reply.floor.applicable:
+    if reply.floor is not None and reply.floor.applicable and _refuses(reply.floor):
         lines.append(f"  floor    {_floor(reply.floor)}")
     if reply.coverage is not None:
         lines += _coverage(reply.coverage, style, reply.searched)
@@ -184,6 +186,10 @@ def _refusal(reply: Answer, style: Style) -> str:
             for near in reply.nearest
         ]
     return "\n".join(lines)
+
+
+def _refuses(floor: Floor) -> bool:
+    return floor.value > (NO_CONFIDENCE if floor.quantity == "confidence" else NO_COSINE)
 
 
 def _floor(floor: Floor) -> str:

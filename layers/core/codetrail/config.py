@@ -149,12 +149,23 @@ def embedding() -> Embedding:
 @cache
 def retrieval() -> Retrieval:
     """Read RETRIEVAL_MODE, ANSWER_SCORE_FLOOR, ANSWER_MAX_SPANS and ANSWER_MAX_CHARS."""
-    floor = _text("ANSWER_SCORE_FLOOR", "")
-    value = _number("ANSWER_SCORE_FLOOR", floor, -1.0, 1.0) if floor else None
     mode = Mode(_choice("RETRIEVAL_MODE", "hybrid", tuple(Mode)))
     return Retrieval(
-        mode, value, _integer("ANSWER_MAX_SPANS", 5, 1, 50), _integer("ANSWER_MAX_CHARS", 8_000, 100, 200_000)
+        mode=mode,
+        floor=_floor(mode),
+        max_spans=_integer("ANSWER_MAX_SPANS", 5, 1, 50),
+        max_characters=_integer("ANSWER_MAX_CHARS", 8_000, 100, 200_000),
     )
+
+
+def _floor(mode: Mode) -> float | None:
+    """In hybrid mode the floor is of a confidence, elsewhere of a cosine."""
+    text = _text("ANSWER_SCORE_FLOOR", "")
+    if not text:
+        return None
+    if mode is Mode.HYBRID:
+        return _number("ANSWER_SCORE_FLOOR", text, 0.0, 1.0, of=", the range of a confidence (hybrid mode)")
+    return _number("ANSWER_SCORE_FLOOR", text, -1.0, 1.0, of=", the range of a cosine")
 
 
 @cache
@@ -202,13 +213,13 @@ def _integer(name: str, default: int, low: int, high: int) -> int:
     return value
 
 
-def _number(name: str, text: str, low: float, high: float) -> float:
+def _number(name: str, text: str, low: float, high: float, *, of: str) -> float:
     try:
         value = float(text)
     except ValueError:
         raise SettingError(f"{name}: {text!r} is not a number") from None
     if not low <= value <= high:  # also refuses NaN
-        raise SettingError(f"{name}: {text} is outside {low:g}..{high:g}")
+        raise SettingError(f"{name}: {text} is outside {low:g}..{high:g}{of}")
     return value
 
 

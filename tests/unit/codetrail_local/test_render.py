@@ -1,6 +1,8 @@
 import subprocess
 from datetime import UTC, datetime
 
+import pytest
+
 from codetrail.domain.repo import Reason
 from codetrail_local import render
 from codetrail_local.replies import (
@@ -148,6 +150,12 @@ def test_a_floor_that_nobody_measured_is_not_called_measured():
     assert "set by whoever runs this, not measured" in render.answer(reply, PLAIN)
 
 
+def test_a_refusal_names_no_floor_where_none_refuses():
+    reply = Answer(refused=True, reason="unscored", floor=Floor(value=-1))
+
+    assert "floor" not in render.answer(reply, PLAIN)
+
+
 def test_hits_show_their_first_lines():
     hit = Hit(
         kind="func", symbol="NewV7",
@@ -276,12 +284,32 @@ def test_a_ref_that_was_looked_up_for_the_answer_is_not_called_unchecked():
     assert "has not checked" not in text
 
 
-def test_an_answer_without_a_floor_says_so_and_how_near_the_best_match_is():
-    reply = answered(marked()).model_copy(update={"floor": Floor(value=-1), "top_score": 0.118})
+NO_FLOOR_NOTE = "No floor is set (ANSWER_SCORE_FLOOR)"
+
+
+@pytest.mark.parametrize("floor", [Floor(value=-1), Floor(value=0, quantity="confidence")])
+def test_an_answer_without_a_floor_says_so_and_how_near_the_best_match_is(floor):
+    reply = answered(marked()).model_copy(update={"floor": floor, "top_score": 0.118})
 
     text = " ".join(render.answer(reply, Style()).split())
 
-    assert "The best match has a cosine of 0.12. No floor is set (ANSWER_SCORE_FLOOR)" in text
+    assert f"The best match has a cosine of 0.12. {NO_FLOOR_NOTE}" in text
+
+
+@pytest.mark.parametrize(
+    "floor",
+    [
+        Floor(value=0.4, calibrated=True, quantity="confidence"),
+        Floor(value=0.01, quantity="confidence"),
+        Floor(value=0.0),
+        Floor(value=-1, applicable=False),
+    ],
+    ids=["measured", "set", "a cosine", "not applicable"],
+)
+def test_an_answer_over_a_floor_or_where_none_applies_does_not_speak_of_one(floor):
+    reply = answered(marked()).model_copy(update={"floor": floor, "top_score": 0.118})
+
+    assert "floor" not in render.answer(reply, Style()).lower()
 
 
 def test_headings_are_bold_on_a_terminal_and_nothing_else_of_the_code_is():

@@ -341,7 +341,7 @@ def test_the_shipped_floor_of_vector_mode_refuses_nothing_and_is_not_called_meas
     assert given.refusal is None
 
 
-@pytest.mark.parametrize("mode", [Mode.VECTOR, Mode.HYBRID])
+@pytest.mark.parametrize("mode", list(Mode))
 @pytest.mark.parametrize("value", [0.1, confidence.FLOOR])
 def test_a_setting_of_the_operator_is_not_called_measured_either(mode, value):
     assert not answer(mode=mode, floor=value).floor.calibrated
