@@ -82,6 +82,17 @@ def test_a_question_that_stands_in_what_is_searched_is_dropped_and_counted():
     assert golden.refused([found])
 
 
+@pytest.mark.parametrize(("leaking", "out"), [(1, False), (2, True)])
+def test_a_corpus_is_refused_when_more_than_one_question_in_a_hundred_leaks(leaking, out):
+    said = "these are the eight words that do leak"
+    rows = [(f"{said} {at}", [0], "F") for at in range(leaking)]
+    rows += [(f"an honest question {at}", [0], "F") for at in range(100 - leaking)]
+
+    found = made(rows, [span(0, "\n".join(text for text, _, _ in rows[:leaking]))])
+
+    assert (found.made, found.leaking, golden.refused([found])) == (100, leaking, out)
+
+
 def test_a_short_phrase_that_stands_somewhere_leaks_nothing():
     found = made([("install the module", [0], "F")], [span(0, "install the module")])
 

@@ -3,7 +3,6 @@ import math
 import numpy as np
 
 from tests.evaluation import metrics
-from tests.evaluation.floors import quantile, refused
 from tests.evaluation.judging import first_right
 
 
@@ -40,10 +39,3 @@ def test_of_equal_scores_the_earlier_span_is_first_whether_right_or_wrong():
 
 def test_nothing_right_among_the_candidates_is_no_rank():
     assert first_right(np.array([1.0]), np.array([False]), np.array([0], dtype=np.int32)) == 0
-
-
-def test_a_floor_refuses_what_lies_under_it():
-    values = [0.1, 0.2, 0.3, 0.4, 0.5]
-
-    assert quantile(values, 0.5) == 0.3
-    assert refused(values, 0.3) == 0.4
