@@ -5,10 +5,12 @@
     ablate    leave out one feature at a time; writes results/ablation.json
     floor     find where the floor lies on the learn half, and what it does on the report half; floor.json
     chunking  compare declarations with windows of 40 lines, on uuid; writes results/chunking.json
+    ci        ask the corpus of ci.json, in under two minutes; writes results/ci.json, or with --check
+              writes nothing and fails where less is found than it says
     tables    print the tables of what was written, without clones or an embedder
 
 With NAMES only those corpora are measured, and nothing is written. Nothing is fetched: clones lie under
---clones, each by the name, the commit and the remote of repos.json.
+--clones, each by the name, the commit and the remote of repos.json or ci.json.
 """
 
 import argparse
@@ -27,7 +29,7 @@ import psycopg
 
 from codetrail.adapters.embedder.onnx import OnnxEmbedder
 from codetrail.domain.ranking import WEIGHTS, Features
-from tests.evaluation import corpora, floors, golden, judging, tables
+from tests.evaluation import corpora, floors, golden, holding, judging, tables
 from tests.evaluation.corpora import Corpus, Half, Variant
 from tests.evaluation.golden import Set
 from tests.evaluation.judging import Judge, Judged
@@ -47,10 +49,12 @@ class Bench:
     """The corpora that are asked for, and what judges them."""
 
     def __init__(self, options: argparse.Namespace, connection: psycopg.Connection) -> None:
-        self.every = corpora.corpora()
+        listed = corpora.CI_LIST if options.command == "ci" else corpora.LIST
+        self.every = corpora.corpora(listed)
         unknown = set(options.names) - set(self.every)
         if unknown:
-            raise SystemExit(f"not in repos.json: {', '.join(sorted(unknown))}")
+            raise SystemExit(f"not in {listed.name}: {', '.join(sorted(unknown))}")
+        self.check = options.check
         self._names = options.names
         self.whole = not options.names
         self._connection = connection
@@ -250,6 +254,22 @@ def _asked(bench: Bench, half: Half) -> list[floors.Asked]:
     return found
 
 
+def ci(bench: Bench) -> None:
+    """Ask the corpus of `ci.json`, and compare with what is committed, or write that anew. Raises SystemExit
+    where less is found."""
+    found = {corpus.name: record(corpus, one) for corpus, one in bench.judgements(Half.CI)}
+    path = RESULTS / "ci.json"
+    committed = json.loads(path.read_text())["corpora"] if path.exists() else {}
+    print("\n".join(holding.table(committed, found)))
+    if bench.check:
+        wrong = list(holding.worse(committed, found))
+        if wrong:
+            raise SystemExit("\n".join(["search finds less than results/ci.json says:", *wrong]))
+    else:
+        written = {"configuration": configuration(bench.workshop.embedder.model), "corpora": found}
+        _write(bench, path.name, written)
+
+
 def show(bench: Bench | None = None) -> None:
     """Print what was written, again."""
     printers: dict[str, Callable[[Any], None]] = {
@@ -277,6 +297,7 @@ COMMANDS: dict[str, Callable[[Bench], None]] = {
     "ablate": ablate,
     "floor": floor,
     "chunking": chunking,
+    "ci": ci,
 }
 
 
@@ -288,9 +309,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("command", choices=[*COMMANDS, "tables"])
-    parser.add_argument("names", nargs="*", help="corpora of repos.json; default: all that it is for")
+    parser.add_argument("names", nargs="*", help="corpora of the list; default: all that it is for")
     parser.add_argument("--clones", default="clones", help="folder of the clones (default: ./clones)")
     parser.add_argument("--cache", default=".evaluation", help="what took long (default: ./.evaluation)")
+    parser.add_argument(
+        "--check", action="store_true", help="of ci: write nothing, and fail where less is found"
+    )
     options = parser.parse_args(arguments)
     if options.command == "tables":
         show()

@@ -1,7 +1,8 @@
 """The repositories that search is measured on: which they are, where their clones lie, and their spans.
 
-Each is named in `repos.json` with its commit before anything is measured on it. A clone is found as
-FOLDER/NAME, FOLDER/OWNER+NAME/repo or FOLDER/OWNER/NAME, bare or not; nothing is fetched here.
+Each is named in `repos.json` with its commit before anything is measured on it; the one that CI asks, in
+`ci.json`. A clone is found as FOLDER/NAME, FOLDER/OWNER+NAME/repo or FOLDER/OWNER/NAME, bare or not; nothing
+is fetched here.
 """
 
 import json
@@ -38,6 +39,7 @@ from tests.support.revisions import INDEXED_AT, Contents
 _T = TypeVar("_T")
 
 LIST = Path(__file__).with_name("repos.json")
+CI_LIST = Path(__file__).with_name("ci.json")
 # Texts embedded between two writes of the cache: what an interrupted run loses.
 CACHE_TEXTS = 256
 
@@ -49,6 +51,7 @@ class Half(StrEnum):
     REPORT = "report"
     FRESH = "fresh"
     SIBLING = "sibling"
+    CI = "ci"
 
 
 class Variant(StrEnum):
@@ -73,9 +76,9 @@ class Corpus:
     siblings: tuple[str, ...] = ()
 
 
-def corpora() -> dict[str, Corpus]:
-    """Return every corpus that `repos.json` names, by name."""
-    rows = json.loads(LIST.read_text())["corpora"]
+def corpora(listed: Path = LIST) -> dict[str, Corpus]:
+    """Return every corpus that a list names, by name."""
+    rows = json.loads(listed.read_text())["corpora"]
     return {
         row["name"]: Corpus(
             name=row["name"],

@@ -158,7 +158,7 @@ def _keys() -> tuple[str, str, str]:
         *parsers.rglob("*.py"),
         *parsers.rglob("*.scm"),
         core.parent / "services" / "index.py",
-        *(here / name for name in ("corpora.py", "golden.py", "repos.json", "wordings.json")),
+        *(here / name for name in ("corpora.py", "golden.py", "repos.json", "ci.json", "wordings.json")),
     ]
     ranked = [
         *indexed,

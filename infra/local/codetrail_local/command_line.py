@@ -265,8 +265,8 @@ def _running(listed: Commands) -> None:
         _evaluate,
         summary="measure how well search finds and refuses",
         description="Ask the questions that are made from pinned repositories, and print how often the right "
-        "lines come first. COMMAND is run, learn, ablate, floor, chunking or tables; `tables` prints what is "
-        "committed, the others need clones.",
+        "lines come first. COMMAND is run, learn, ablate, floor, chunking, ci or tables; `tables` prints "
+        "what is committed, the others need clones.",
         examples=[
             "codetrail eval tables",
             "git clone https://github.com/google/uuid clones/uuid",

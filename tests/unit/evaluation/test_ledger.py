@@ -8,8 +8,10 @@ import pytest
 
 from codetrail.domain import confidence, ranking
 from codetrail.domain.answer import CALIBRATION
+from codetrail_local.stack import ROOT
 from tests.evaluation.__main__ import RESULTS, main
 from tests.evaluation.corpora import Half, corpora
+from tests.evaluation.floors import refused
 from tests.evaluation.golden import MAX_LEAK_SHARE
 from tests.evaluation.metrics import reciprocal
 from tests.evaluation.runs import METHODS
@@ -17,6 +19,7 @@ from tests.evaluation.runs import METHODS
 RETRIEVAL = json.loads((RESULTS / "retrieval.json").read_text())
 FLOOR = json.loads((RESULTS / "floor.json").read_text())
 WEIGHTS = json.loads((RESULTS / "weights.json").read_text())
+README = (ROOT / "README.md").read_text()
 
 
 def rounded(weights):
@@ -90,6 +93,47 @@ def test_nothing_that_is_reported_on_was_learnt_from():
     assert set(WEIGHTS["corpora"]) == set(FLOOR["corpora"]["learn"]) == learnt
     assert learnt.isdisjoint(RETRIEVAL["corpora"])
     assert learnt.isdisjoint(FLOOR["corpora"]["report"])
+
+
+def test_the_readme_of_the_project_prints_figures_of_the_run():
+    printed = {
+        row[1].strip(): [cell.strip() for cell in row[2:7]]
+        for line in README.split("## How well it finds")[1].split("## ")[0].split("\n")
+        if len(row := line.split("|")) == 8
+    }
+    ways = {
+        "codetrail": "ours", "its vectors alone": "vectors", "its BM25 alone": "lexical",
+        "both by reciprocal rank (RRF)": "rrf", "SQLite FTS5": "fts5", "Postgres `ts_rank_cd`": "ts_rank_cd",
+    }  # fmt: skip
+    report = [one for one in RETRIEVAL["corpora"].values() if one["half"] == "report" and not one["refused"]]
+
+    for told, way in ways.items():
+        means = [
+            sum(reciprocal(one["sets"][kind]["ranks"][way]) for one in report) / len(report)
+            for kind in ("prose", "unnamed", "identifier", "wording", "heading")
+        ]
+        assert [cell[:5] for cell in printed[told]] == [f"{mean:.3f}" for mean in means], told
+
+
+def test_the_readme_of_the_project_names_the_floor_and_what_it_refuses():
+    values, told = FLOOR["values"]["report"], " ".join(README.split())
+    answerable = [one for kind, some in values.items() if kind.startswith("answerable") for one in some]
+
+    def share(some):
+        return 100 * refused(some, FLOOR["floor"])
+
+    assert f"| `ANSWER_SCORE_FLOOR` | {confidence.FLOOR} |" in told
+    assert f"At the shipped floor {share(answerable):.1f} % of the answerable questions" in told
+    assert f"{share(values['absent offtopic']):.0f} % of everyday prose" in told
+    assert f"{share(values['absent other']):.0f} % of questions about other code" in told
+    assert f"{share(values['absent sibling']):.0f} % of questions about a library of the same" in told
+    assert f"`ANSWER_SCORE_FLOOR`, {confidence.FLOOR} as shipped" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_what_ci_holds_search_to_was_measured_with_the_shipped_weights():
+    ci = json.loads((RESULTS / "ci.json").read_text())
+
+    assert ci["configuration"]["weights"] == ranking.WEIGHTS._asdict()
 
 
 def test_the_tables_of_the_readme_are_those_of_the_runs():
