@@ -33,8 +33,7 @@ class LocalAws:
     """moto's server, and the template's queues and buckets in it."""
 
     def __init__(self, template: Template) -> None:
-        # Imported here since it takes a third of a second, in which Postgres can start.
-        from moto.server import ThreadedMotoServer  # noqa: PLC0415
+        from moto.server import ThreadedMotoServer  # noqa: PLC0415 - a third of a second: Postgres starts in it
 
         logging.getLogger("werkzeug").setLevel(logging.ERROR)  # or it prints every request
         self.template = template
@@ -76,8 +75,8 @@ def _dead_letters_first(queues: dict[str, Queue]) -> list[str]:
 
 
 def _session() -> AwsClient:
-    import boto3  # noqa: PLC0415 - as above
-    import botocore.session  # noqa: PLC0415 - as above
+    import boto3  # noqa: PLC0415 - slow to import: Postgres starts meanwhile
+    import botocore.session  # noqa: PLC0415 - slow to import
 
     # A profile or an endpoint of the user's own must reach no client of ours.
     none = (None, None, None, None)
@@ -95,7 +94,7 @@ def _session() -> AwsClient:
 
 
 def _client(session: AwsClient, service: str, endpoint: str) -> AwsClient:
-    from botocore.config import Config  # noqa: PLC0415 - as above
+    from botocore.config import Config  # noqa: PLC0415 - slow to import
 
     config = Config(
         max_pool_connections=CONNECTIONS,

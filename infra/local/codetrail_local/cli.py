@@ -63,8 +63,10 @@ def _flushed(terminal: Terminal, code: int) -> int:
 def _run(terminal: Terminal, arguments: Sequence[str]) -> int:
     as_json = False
     try:
-        # Imported here so that a Ctrl-C is answered meanwhile, too.
-        from codetrail_local.command_line import Run, command_line  # noqa: PLC0415
+        from codetrail_local.command_line import (  # noqa: PLC0415 - a Ctrl-C is answered while it is imported
+            Run,
+            command_line,
+        )
 
         parser = command_line()
         if not arguments:

@@ -89,7 +89,7 @@ def search(
 
 def verify(terminal: Terminal, file: str, clone: Path | None) -> int:
     """Check citations against a clone."""
-    from codetrail_local import checking  # noqa: PLC0415 - as in _verified
+    from codetrail_local import checking  # noqa: PLC0415 - most commands check nothing, and it is slow
 
     if file == "-" and sys.stdin.isatty():
         terminal.note("Reading citations as JSON from standard input; Ctrl-D ends them.")

@@ -39,8 +39,7 @@ def connect(
         with Client(place.api, place.key) as client:
             yield Session(client, lasting=True)
         return
-    # Imported here since a command that asks a deployment needs none of it, and it takes its time.
-    from codetrail_local.stack import borrowed  # noqa: PLC0415
+    from codetrail_local.stack import borrowed  # noqa: PLC0415 - slow, and nothing to who asks a deployment
 
     settings = checked_settings() | ({"INDEX_PATHS": ",".join(only)} if only else {})
     with ExitStack() as held:

@@ -187,8 +187,8 @@ class Child:
                 stderr=subprocess.PIPE,
                 bufsize=_COPY_BYTES,
                 start_new_session=True,
-                # Makes only system calls in the child. A launcher in between would cost each command 20 ms.
-                preexec_fn=_confine(bounds),  # noqa: PLW1509
+                # A launcher in between would cost each command 20 ms.
+                preexec_fn=_confine(bounds),  # noqa: PLW1509 - it makes only system calls in the child
             )
         self._process = process
         assert process.stdout is not None and process.stderr is not None  # noqa: S101  # for the type checker
