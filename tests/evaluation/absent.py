@@ -14,8 +14,9 @@ from itertools import chain, islice, zip_longest
 from pathlib import Path
 
 from codetrail.domain.span import names
-from tests.evaluation.corpora import Corpus, Half, Sealed
+from tests.evaluation.corpora import Corpus, Half
 from tests.evaluation.golden import Case, Golden, Set
+from tests.evaluation.sealing import Sealed
 
 OFF_TOPIC = Path(__file__).with_name("offtopic.json")
 # Questions of a third; the siblings' has twice as many, being half of the mix.

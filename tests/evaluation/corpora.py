@@ -7,33 +7,25 @@ is fetched here.
 
 import json
 import sqlite3
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
-from time import monotonic
 from typing import TypeVar
 
 import numpy as np
 
-from codetrail.adapters.bucket import S3Artifacts
 from codetrail.adapters.git.program import GitProgram
-from codetrail.adapters.spool import DiskSpool
-from codetrail.adapters.stemmer import SnowballStemmer
 from codetrail.adapters.treesitter.chunker import TreeSitterChunker
 from codetrail.domain.bm25 import HEADING_SEPARATOR
-from codetrail.domain.job import EventKind, IndexJob
 from codetrail.domain.languages import MARKDOWN
-from codetrail.domain.manifest import IndexedSpan, Manifest, Name, Posting
 from codetrail.domain.remote import admit
-from codetrail.domain.repo import CorpusStats, Coverage, Outcome, Revision, SourceFile, repo_id
-from codetrail.domain.span import Span, embedded_text
-from codetrail.services.index import Reports, fingerprint, index
+from codetrail.domain.repo import CorpusStats, Coverage, Outcome, Revision, repo_id
+from codetrail.domain.span import embedded_text
 from codetrail.services.ports import Chunked, Chunker, Embedder, Vectors
-from tests.support.fakes_index import MemoryS3, SentEvents, SentLoads
+from tests.evaluation.sealing import Sealed, seal
 from tests.support.revisions import INDEXED_AT, Contents
 
 _T = TypeVar("_T")
@@ -221,52 +213,16 @@ class _Pinned:
         return self._commit
 
 
-@dataclass(frozen=True, slots=True)
-class Sealed:
-    """What `index` wrote for one corpus, read back."""
-
-    manifest: Manifest
-    spans: tuple[Span, ...]
-    masses: tuple[float, ...]
-    postings: tuple[Posting, ...]
-    names: tuple[Name, ...]
-    files: tuple[SourceFile, ...]
-
-
 def sealed(corpus: Corpus, clone: Path, variant: Variant) -> Sealed:
-    """Index the corpus as the index function does, without a database, a queue or a bucket."""
-    artifacts, loads, events = S3Artifacts(MemoryS3(), "bucket"), SentLoads(), SentEvents()
-    with _chunker(variant) as chunker, tempfile.TemporaryDirectory() as scratch:
-        index(
-            IndexJob("evaluation", 1, admit(str(clone), (), local=True), "HEAD"),
-            git=_Pinned(GitProgram(scratch=Path(scratch), protocols=("file",)), corpus.commit),
+    """Index the corpus in one variant. Raises SystemExit when its clone lacks the commit."""
+    with _chunker(variant) as chunker:
+        return seal(
+            admit(str(clone), (), local=True),
+            "HEAD",
+            git=lambda scratch: _Pinned(GitProgram(scratch=scratch, protocols=("file",)), corpus.commit),
             chunker=chunker,
-            stemmer=SnowballStemmer(),
-            spool=DiskSpool(),
-            artifacts=artifacts,
-            loads=loads,
-            reports=Reports(IndexJob("evaluation", 1, "", ""), events, delivery=1, clock=monotonic),
-            fingerprint=fingerprint(chunker.fingerprint, {}),
-            hosts=(),
-            local=True,
             paths=corpus.paths,
-            run="evaluation",
-            check_time=lambda: None,
         )
-    last = events.events[-1]
-    if last.kind is not EventKind.SEALED:
-        raise SystemExit(f"{corpus.name} was not indexed: {last.reason}; is {corpus.commit} in {clone}?")
-    manifest = artifacts.read_manifest(loads.batches[0].manifest_key, loads.batches[0].manifest_sha256)
-    rows = [row for number in range(len(manifest.batches)) for row in artifacts.read_batch(manifest, number)]
-    indexed = sorted((row for row in rows if isinstance(row, IndexedSpan)), key=lambda row: row.span.ordinal)
-    return Sealed(
-        manifest=manifest,
-        spans=tuple(row.span for row in indexed),
-        masses=tuple(row.name_mass for row in indexed),
-        postings=tuple(row for row in rows if isinstance(row, Posting)),
-        names=tuple(row for row in rows if isinstance(row, Name)),
-        files=tuple(row for row in rows if isinstance(row, SourceFile)),
-    )
 
 
 @contextmanager

@@ -8,23 +8,14 @@ REMOTE is an absolute path or an allowed https remote. One citation a line, for 
 import argparse
 import json
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from time import monotonic
 
-from codetrail.adapters.bucket import S3Artifacts
 from codetrail.adapters.git.program import GitProgram
-from codetrail.adapters.spool import DiskSpool
-from codetrail.adapters.stemmer import SnowballStemmer
 from codetrail.adapters.treesitter.chunker import TreeSitterChunker
 from codetrail.domain.answer import check_command
-from codetrail.domain.job import EventKind, IndexJob
-from codetrail.domain.manifest import IndexedSpan
 from codetrail.domain.paths import to_bytes
 from codetrail.domain.remote import admit
-from codetrail.services.index import Reports, fingerprint, index
-from tests.support.fakes_index import MemoryS3, SentEvents, SentLoads
+from tests.evaluation.sealing import seal
 
 HOSTS = ("github.com", "codeberg.org")
 
@@ -44,45 +35,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def citations(remote: str, ref: str) -> Iterator[dict[str, object]]:
     """Index *remote* as the index function does, and yield a citation of each span it sealed."""
-    job = IndexJob("export", 1, remote, ref)
-    artifacts, loads, events = S3Artifacts(MemoryS3(), "bucket"), SentLoads(), SentEvents()
-    with tempfile.TemporaryDirectory() as scratch, TreeSitterChunker() as chunker:
-        index(
-            job,
-            git=GitProgram(scratch=Path(scratch), protocols=("https", "file")),
+    with TreeSitterChunker() as chunker:
+        found = seal(
+            remote,
+            ref,
+            git=lambda scratch: GitProgram(scratch=scratch, protocols=("https", "file")),
             chunker=chunker,
-            stemmer=SnowballStemmer(),
-            spool=DiskSpool(),
-            artifacts=artifacts,
-            loads=loads,
-            reports=Reports(job, events, delivery=1, clock=monotonic),
-            fingerprint=fingerprint(chunker.fingerprint, {}),
             hosts=HOSTS,
-            local=True,
-            paths=(),
-            run="export-1",
-            check_time=lambda: None,
         )
-    last = events.events[-1]
-    if last.kind is not EventKind.SEALED:
-        raise SystemExit(f"not indexed: {last.reason}")
-    first = loads.batches[0]
-    manifest = artifacts.read_manifest(first.manifest_key, first.manifest_sha256)
-    for number in range(len(manifest.batches)):
-        for row in artifacts.read_batch(manifest, number):
-            if isinstance(row, IndexedSpan):
-                span = row.span
-                place = (span.start_line, span.end_line, span.length)
-                yield {
-                    "remote": remote,
-                    "commit": manifest.commit,
-                    "path": span.path,
-                    "start_line": span.start_line,
-                    "end_line": span.end_line,
-                    "digest": span.digest,
-                    "length": span.length,
-                    "check": check_command(manifest.commit, to_bytes(span.path), *place),
-                }
+    commit = found.manifest.commit
+    for span in found.spans:
+        place = (span.start_line, span.end_line, span.length)
+        yield {
+            "remote": remote,
+            "commit": commit,
+            "path": span.path,
+            "start_line": span.start_line,
+            "end_line": span.end_line,
+            "digest": span.digest,
+            "length": span.length,
+            "check": check_command(commit, to_bytes(span.path), *place),
+        }
 
 
 if __name__ == "__main__":

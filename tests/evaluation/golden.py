@@ -24,7 +24,8 @@ from pathlib import Path
 from codetrail.domain.bm25 import HEADING_SEPARATOR, signature
 from codetrail.domain.search import MAX_QUERY_BYTES
 from codetrail.domain.span import Kind, Span, names
-from tests.evaluation.corpora import Sealed, Variant, innermost
+from tests.evaluation.corpora import Variant, innermost
+from tests.evaluation.sealing import Sealed
 
 WORDINGS = Path(__file__).with_name("wordings.json")
 # Cases of one set and corpus; of more, those whose digests are smallest.

@@ -16,7 +16,6 @@ from codetrail.domain.confidence import Signals
 from codetrail.domain.question import Question
 from codetrail.domain.ranking import WEIGHTS, Features
 from codetrail.domain.repo import Revision
-from codetrail.domain.span import Span
 from codetrail.domain.terms import TermReader
 from codetrail.services.ports import Candidate, Embedder, Ordinals, TermPostings, Vector
 from codetrail.services.search import ARM_DEPTH, Gathered, gather
@@ -31,7 +30,8 @@ Ranks = npt.NDArray[np.int32]
 
 
 class MemoryStore:
-    """One revision behind the port that search reads by: exact, and quick to ask ten thousand times."""
+    """One revision behind the port that the arms read by. Exact, as the tests' fake is, but by index: it is
+    asked ten thousand questions."""
 
     def __init__(self, held: Contents) -> None:
         self._held = held
@@ -72,10 +72,6 @@ class MemoryStore:
     def candidates(self, revision: Revision, ordinals: Sequence[int]) -> list[Candidate]:
         """What ranking needs of these spans."""
         return [self._candidates[ordinal] for ordinal in sorted(ordinals)]
-
-    def spans(self, revision: Revision, ordinals: Sequence[int]) -> dict[int, Span]:
-        """The spans themselves."""
-        return {ordinal: self._held.spans[ordinal] for ordinal in ordinals}
 
 
 @dataclass(frozen=True, slots=True)

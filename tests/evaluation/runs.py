@@ -24,10 +24,11 @@ from codetrail.services.search import ARM_DEPTH
 from tests.evaluation import absent, corpora, golden, judging
 from tests.evaluation.absent import Absent
 from tests.evaluation.baselines import RRF_K, Fts5, TsRankCd
-from tests.evaluation.corpora import Corpus, Half, Sealed, Variant
+from tests.evaluation.corpora import Corpus, Half, Variant
 from tests.evaluation.golden import VARIANTS, Case, Golden, Set
 from tests.evaluation.judging import Judge, Judged
 from tests.evaluation.metrics import DEPTH
+from tests.evaluation.sealing import Sealed
 
 OURS, VECTORS, LEXICAL, RRF, FTS5, TS_RANK_CD = "ours", "vectors", "lexical", "rrf", "fts5", "ts_rank_cd"
 METHODS = (OURS, VECTORS, LEXICAL, RRF, FTS5, TS_RANK_CD)
@@ -158,7 +159,10 @@ def _keys() -> tuple[str, str, str]:
         *parsers.rglob("*.py"),
         *parsers.rglob("*.scm"),
         core.parent / "services" / "index.py",
-        *(here / name for name in ("corpora.py", "golden.py", "repos.json", "ci.json", "wordings.json")),
+        *(
+            here / name
+            for name in ("corpora.py", "sealing.py", "golden.py", "repos.json", "ci.json", "wordings.json")
+        ),
     ]
     ranked = [
         *indexed,

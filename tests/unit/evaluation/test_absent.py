@@ -5,8 +5,9 @@ from collections import Counter
 from dataclasses import replace
 
 from tests.evaluation.absent import OFF_TOPIC, THIRD, Absent, Third, absent
-from tests.evaluation.corpora import Corpus, Half, Sealed
+from tests.evaluation.corpora import Corpus, Half
 from tests.evaluation.golden import Case, Golden, Set
+from tests.evaluation.sealing import Sealed
 from tests.support.revisions import span
 
 HERE = Corpus("here", "", "", Half.REPORT, "go", siblings=("sibling",))

@@ -5,8 +5,9 @@ import pytest
 from codetrail.adapters.treesitter.chunker import TreeSitterChunker
 from codetrail.domain.span import Kind, Span
 from tests.evaluation import golden
-from tests.evaluation.corpora import Sealed, Untitled, innermost
+from tests.evaluation.corpora import Untitled, innermost
 from tests.evaluation.golden import Golden, Set, without_names
+from tests.evaluation.sealing import Sealed
 from tests.support.revisions import span
 
 SOURCES = {
