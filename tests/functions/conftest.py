@@ -8,7 +8,6 @@ import pytest
 from psycopg.rows import TupleRow
 
 from codetrail import config, wiring
-from codetrail.adapters.embedder.fake import FakeEmbedder
 from codetrail.adapters.postgres.connection import Database
 from codetrail.adapters.postgres.jobs import PostgresJobStore
 from codetrail.adapters.postgres.repos import PostgresRepoStore
@@ -23,9 +22,10 @@ from functions.search import app as search
 from tests.support.database import DatabaseServer
 from tests.support.events import Answer, Context, Event, read
 from tests.support.fakes_jobs import FakeIndexQueue
+from tests.support.fakes_search import MeasuredEmbedder
 from tests.support.revisions import Contents, contents, span, write
 
-EMBEDDER = FakeEmbedder(256)
+EMBEDDER = MeasuredEmbedder()
 FUNCTIONS: dict[str, ModuleType] = {"repos": repos, "search": search, "ask": ask, "health": health}
 
 LONG = "the long table of names " * 1_000

@@ -5,7 +5,6 @@ from psycopg.types.json import Jsonb
 
 from codetrail import wiring
 from codetrail.adapters.bucket import S3Artifacts
-from codetrail.adapters.embedder.fake import FakeEmbedder
 from codetrail.adapters.postgres.load import PostgresLoadStore
 from codetrail.domain.repo import repo_id
 from codetrail.domain.span import Kind
@@ -14,6 +13,7 @@ from tests.functions.conftest import EMBEDDER, SPANS
 from tests.support.bucket import Sealed, seal
 from tests.support.events import event
 from tests.support.fakes_index import MemoryS3
+from tests.support.fakes_search import MeasuredEmbedder
 from tests.support.revisions import COMMIT, contents, span, write
 
 REMOTE = "https://github.com/google/uuid"
@@ -28,7 +28,7 @@ def searched(call, q, **fields):
     return call(event("search", body={"q": q, **fields}, repo=REPO))
 
 
-class Unasked(FakeEmbedder):
+class Unasked(MeasuredEmbedder):
     """A model that must not be called."""
 
     def embed(self, texts):
@@ -54,7 +54,7 @@ def test_operators_around_a_word_do_not_change_what_is_found(call, published):
 
 @pytest.mark.parametrize("q", ["???", " \t\n", "🦀", "\u200b", "..."])
 def test_a_question_without_a_word_is_refused_before_the_model_is_asked(call, published, monkeypatch, q):
-    monkeypatch.setattr(wiring, "embedder", lambda: Unasked(256))
+    monkeypatch.setattr(wiring, "embedder", Unasked)
 
     answer = asked(call, q)
 
@@ -63,7 +63,7 @@ def test_a_question_without_a_word_is_refused_before_the_model_is_asked(call, pu
 
 
 def test_a_question_of_words_of_grammar_is_refused_before_the_model_is_asked(call, published, monkeypatch):
-    monkeypatch.setattr(wiring, "embedder", lambda: Unasked(256))
+    monkeypatch.setattr(wiring, "embedder", Unasked)
 
     refused = asked(call, "the of and").json
 

@@ -6,6 +6,7 @@ import pytest
 
 from codetrail import wiring
 from codetrail.adapters.embedder.fake import FakeEmbedder
+from codetrail.domain import confidence
 from codetrail.domain.repo import repo_id
 from tests.functions.conftest import EMBEDDER
 from tests.support.events import event
@@ -164,7 +165,7 @@ def test_another_embedder_than_the_index_is_a_conflict_that_names_both(call, pub
     answer = call(search())
 
     assert answer.status == 409
-    assert "fake/256" in answer.json["error"] and "fake/384" in answer.json["error"]
+    assert confidence.MODEL in answer.json["error"] and "fake/384" in answer.json["error"]
 
 
 def test_an_unknown_repository_is_404(call):

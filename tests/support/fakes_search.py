@@ -6,6 +6,8 @@ from functools import cache
 
 import numpy as np
 
+from codetrail.adapters.embedder.fake import FakeEmbedder
+from codetrail.domain import confidence
 from codetrail.domain.remote import remote_key
 from codetrail.domain.repo import Revision
 from codetrail.domain.search import Copies, Filter, Place
@@ -13,6 +15,14 @@ from codetrail.domain.span import Span
 from codetrail.errors import NotFound
 from codetrail.services.ports import Candidate, Eligible, Ordinals, TermPostings, Vector
 from tests.support.revisions import Contents
+
+
+class MeasuredEmbedder(FakeEmbedder):
+    """The fake, under the name of the embedder that the floor was learnt with."""
+
+    def __init__(self) -> None:
+        super().__init__(256)
+        self.model = confidence.MODEL
 
 
 class FakeSearchStore:

@@ -193,7 +193,7 @@ def _refuses(floor: Floor) -> bool:
 
 
 def _floor(floor: Floor) -> str:
-    kind = "measured" if floor.calibrated else "set by whoever runs this, not measured"
+    kind = "measured" if floor.calibrated else "not measured"
     return f"{floor.value:.3f} of {visible_line(floor.quantity)} ({kind})"
 
 

@@ -147,7 +147,7 @@ What came nearest. It is not an answer:
 def test_a_floor_that_nobody_measured_is_not_called_measured():
     reply = Answer(refused=True, floor=Floor(value=0.4, calibrated=False))
 
-    assert "set by whoever runs this, not measured" in render.answer(reply, PLAIN)
+    assert "of cosine (not measured)" in render.answer(reply, PLAIN)
 
 
 def test_a_refusal_names_no_floor_where_none_refuses():

@@ -78,6 +78,7 @@ def test_the_weights_that_are_shipped_are_those_that_were_learnt_and_measured():
 
     assert rounded(WEIGHTS["weights"]) == shipped
     assert RETRIEVAL["configuration"]["weights"] == shipped
+    assert RETRIEVAL["configuration"]["model"] == confidence.MODEL
 
 
 def test_the_floor_that_is_shipped_is_the_one_that_was_measured():

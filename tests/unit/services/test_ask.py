@@ -10,7 +10,7 @@ from codetrail.domain.answer import Answer, Floor, Quantity, Refusal
 from codetrail.domain.search import Filter, Mode, Query, Searched
 from codetrail.domain.span import Kind
 from codetrail.services.ask import ask
-from tests.support.fakes_search import FakeRepoStore, FakeSearchStore
+from tests.support.fakes_search import FakeRepoStore, FakeSearchStore, MeasuredEmbedder
 from tests.support.revisions import Contents, contents, span
 
 EMBEDDER = FakeEmbedder(256)
@@ -314,13 +314,26 @@ def test_a_match_under_the_floor_is_refused_and_one_on_it_is_not(mode):
     assert on.refusal is None
 
 
-def test_the_shipped_floor_of_hybrid_mode_was_measured_on_the_confidence_and_refuses_what_is_not_here():
-    given = answer("zebra quite elsewhere", floor=None)
+def measured(text: str) -> Answer:
+    embedder = MeasuredEmbedder()
+    return answer(text, held=contents(HELD.spans, embedder), embedder=embedder, floor=None)
 
-    measured = Floor(value=confidence.FLOOR, calibrated=True, applicable=True, quantity=Quantity.CONFIDENCE)
-    assert given.floor == measured
+
+def test_the_shipped_floor_of_hybrid_mode_was_measured_on_the_confidence_and_refuses_what_is_not_here():
+    given = measured("zebra quite elsewhere")
+
+    assert given.floor == Floor(
+        value=confidence.FLOOR, calibrated=True, applicable=True, quantity=Quantity.CONFIDENCE
+    )
     assert given.refusal is Refusal.BELOW_FLOOR
     assert [hit.span.ordinal for hit in given.found.hits], "what came nearest is told all the same"
+
+
+def test_with_another_embedder_the_shipped_floor_applies_and_is_not_called_measured():
+    given = answer("zebra quite elsewhere", floor=None)
+
+    assert (given.floor.value, given.floor.calibrated) == (confidence.FLOOR, False)
+    assert given.refusal is Refusal.BELOW_FLOOR
 
 
 def test_the_shipped_floor_lets_a_question_by_name_through():

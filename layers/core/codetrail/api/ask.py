@@ -54,7 +54,9 @@ class Floor(BaseModel):
     """The number under which nothing is worth answering from."""
 
     value: float
-    calibrated: bool = Field(description="Whether an evaluation chose this value.")
+    calibrated: bool = Field(
+        description="Whether an evaluation chose this value, with the embedder that is served."
+    )
     calibration: str = Field(description="The run that chose it, in codetrail's repository; else empty.")
     applicable: bool = Field(description="false in lexical mode, where nothing is compared with it.")
     quantity: answer.Quantity = Field(
@@ -239,7 +241,7 @@ def _below(found: Found, floor: answer.Floor) -> str:
     if floor.calibrated:
         kind = f"An evaluation chose that floor: {answer.CALIBRATION}."
     else:
-        kind = "That floor was set by hand, not measured: no evaluation has chosen this number."
+        kind = "That floor was not measured: no evaluation has chosen this number for the embedder here."
     if floor.quantity is answer.Quantity.CONFIDENCE:
         under = "What was found speaks too little for an answer being here: its confidence is"
         return f"{under} {found.confidence:.2f}, under the floor of {floor.value:.2f}. {kind}"
