@@ -1,5 +1,4 @@
 import math
-from dataclasses import replace
 
 import pytest
 
@@ -36,27 +35,27 @@ def test_the_score_is_the_sum_that_a_hand_adds_up():
 
 
 def test_the_lead_word_counts_only_in_its_letter_case():
-    right, wrong = scores("parse", replace(PLAIN, symbol="parse"), replace(PLAIN, symbol="Parse"))
+    right, wrong = scores("parse", PLAIN._replace(symbol="parse"), PLAIN._replace(symbol="Parse"))
 
     assert math.isclose(right - wrong, ranking.WEIGHTS.lead)
 
 
 def test_a_qualified_name_does_not_mean_every_other_thing_with_its_last_name():
     one, other = scores(
-        "what does Event.Msg do", replace(PLAIN, symbol="Event.Msg"), replace(PLAIN, symbol="Context.Msg")
+        "what does Event.Msg do", PLAIN._replace(symbol="Event.Msg"), PLAIN._replace(symbol="Context.Msg")
     )
 
     assert math.isclose(one - other, ranking.WEIGHTS.lead + ranking.WEIGHTS.covered)
 
 
 def test_a_whole_name_leads_more_than_the_same_last_name():
-    function, method = scores("group", replace(PLAIN, symbol="group"), replace(PLAIN, symbol="Group.group"))
+    function, method = scores("group", PLAIN._replace(symbol="group"), PLAIN._replace(symbol="Group.group"))
 
     assert math.isclose(function - method, ranking.WEIGHTS.lead * (1 - ranking.LAST_NAME))
 
 
 def test_a_package_before_a_name_is_no_hindrance():
-    (score,) = scores("what does uuid.Parse do", replace(PLAIN, symbol="Parse"))
+    (score,) = scores("what does uuid.Parse do", PLAIN._replace(symbol="Parse"))
 
     assert score >= ranking.WEIGHTS.lead * ranking.LAST_NAME
 
@@ -64,8 +63,8 @@ def test_a_package_before_a_name_is_no_hindrance():
 def test_only_the_first_word_that_names_anything_is_the_named_one():
     first, second = scores(
         "clock and sequence",
-        replace(PLAIN, ordinal=1, symbol="x"),
-        replace(PLAIN, ordinal=2, symbol="y"),
+        PLAIN._replace(ordinal=1, symbol="x"),
+        PLAIN._replace(ordinal=2, symbol="y"),
         bearers={"sequence": frozenset([2]), "clock": frozenset([1])},
     )
 
@@ -73,8 +72,8 @@ def test_only_the_first_word_that_names_anything_is_the_named_one():
 
 
 def test_a_test_is_put_back_unless_the_question_asks_for_tests():
-    test, code = scores("byte order", replace(PLAIN, test=True), PLAIN)
-    asked_for, same = scores("tests of byte order", replace(PLAIN, test=True), PLAIN)
+    test, code = scores("byte order", PLAIN._replace(test=True), PLAIN)
+    asked_for, same = scores("tests of byte order", PLAIN._replace(test=True), PLAIN)
 
     assert math.isclose(test - code, ranking.WEIGHTS.test)
     assert asked_for == same
@@ -83,8 +82,8 @@ def test_a_test_is_put_back_unless_the_question_asks_for_tests():
 def test_the_name_of_a_section_is_its_last_heading():
     section, other = scores(
         "installing",
-        replace(PLAIN, kind="section", symbol="uuid > Install", name_mass=2.5),
-        replace(PLAIN, kind="section", symbol="Install > uuid", name_mass=1.0),
+        PLAIN._replace(kind="section", symbol="uuid > Install", name_mass=2.5, lexical=1.0),
+        PLAIN._replace(kind="section", symbol="Install > uuid", name_mass=1.0, lexical=1.0),
     )
 
     assert section > other
@@ -92,7 +91,7 @@ def test_the_name_of_a_section_is_its_last_heading():
 
 @pytest.mark.parametrize("cosine", [None, -1.0])
 def test_a_candidate_without_a_cosine_stands_as_if_it_were_the_farthest(cosine):
-    (score,) = scores("anything", replace(PLAIN, cosine=cosine))
+    (score,) = scores("anything", PLAIN._replace(cosine=cosine))
 
     assert score == -ranking.WEIGHTS.cosine
 
@@ -100,8 +99,8 @@ def test_a_candidate_without_a_cosine_stands_as_if_it_were_the_farthest(cosine):
 def test_a_question_that_names_nothing_leaves_meaning_and_words_to_decide():
     near, wordy = scores(
         "quite another thing",
-        replace(PLAIN, cosine=0.6, symbol="Parse"),
-        replace(PLAIN, lexical=1.0, symbol="UUID"),
+        PLAIN._replace(cosine=0.6, symbol="Parse"),
+        PLAIN._replace(lexical=1.0, symbol="UUID"),
     )
 
     assert math.isclose(near, ranking.WEIGHTS.cosine * 0.6)

@@ -6,9 +6,8 @@ one is worth.
 The weights were learnt by softmax loss on eight public repositories and judged on seven others.
 """
 
-from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from collections.abc import Container, Mapping, Sequence, Set
+from itertools import compress
 from operator import mul
 from typing import NamedTuple
 
@@ -41,8 +40,7 @@ WEIGHTS = Features(cosine=7.76, lexical=4.08, lead=3.3, named=0.86, covered=1.44
 LAST_NAME = 0.8
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(NamedTuple):
     """What is known of one candidate before it is scored."""
 
     ordinal: int
@@ -70,28 +68,57 @@ def features(
 ) -> list[Features]:
     """Return what speaks for each candidate, in order. `worth`: the inverse document frequency of each term
     of the question that is known here; `bearers`: which ordinals bear a casefolded name."""
-    wholes = [_wholes(candidate) for candidate in candidates]
-    lasts = [_lasts(candidate, those) for candidate, those in zip(candidates, wholes, strict=True)]
-    every = {*chain.from_iterable(wholes), *chain.from_iterable(lasts)}
-    lead = _first_in(every, question.lead)
+    lead = _first_in(_called(question.lead, candidates), question.lead)
     written = {form for forms in question.words for form in forms if "." in form}
     named = _first_bearers(question, bearers)
-    found = []
-    words = reader.names([own_name(candidate.kind, candidate.symbol) for candidate in candidates])
-    for candidate, whole, last, said in zip(candidates, wholes, lasts, words, strict=True):
-        held = sum(worth[word] for word in said if word in worth)
-        covered = min(held / candidate.name_mass, 1.0) if candidate.name_mass > 0 else 0.0
-        found.append(
-            Features(
-                cosine=-1.0 if candidate.cosine is None else candidate.cosine,
-                lexical=candidate.lexical,
-                lead=(1.0 if lead in whole else LAST_NAME if lead in last else 0.0) if lead else 0.0,
-                named=float(candidate.ordinal in named),
-                covered=covered if written.isdisjoint(whole) else 1.0,
-                test=float(candidate.test and not question.tests),
-            )
+    said = _said(candidates, worth=worth, reader=reader)
+    return [
+        Features(
+            cosine=-1.0 if candidate.cosine is None else candidate.cosine,
+            lexical=candidate.lexical,
+            lead=_lead(lead, candidate),
+            named=float(candidate.ordinal in named),
+            covered=1.0 if _is_called(written, candidate) else covered,
+            test=float(candidate.test and not question.tests),
         )
-    return found
+        for candidate, covered in zip(candidates, said, strict=True)
+    ]
+
+
+def _called(forms: Forms, candidates: Sequence[Evidence]) -> set[str]:
+    """What the candidates are called that one of *forms* could be."""
+    # Taking a name apart is most of the work, and next to no candidate's holds the word at all.
+    likely = [candidate for candidate in candidates if forms and forms[-1] in candidate.symbol]
+    return {
+        name
+        for candidate in likely
+        for whole in _wholes(candidate)
+        for name in (whole, _last(candidate, whole))
+    }
+
+
+def _lead(lead: str, candidate: Evidence) -> float:
+    if not lead or lead not in candidate.symbol:
+        return 0.0
+    wholes = _wholes(candidate)
+    if lead in wholes:
+        return 1.0
+    return LAST_NAME if any(lead == _last(candidate, whole) for whole in wholes) else 0.0
+
+
+def _is_called(written: Set[str], candidate: Evidence) -> bool:
+    return any(form in candidate.symbol for form in written) and not written.isdisjoint(_wholes(candidate))
+
+
+def _said(candidates: Sequence[Evidence], *, worth: Mapping[str, float], reader: TermReader) -> list[float]:
+    """How much of each candidate's name the question says. The words of a name are words of its span: where
+    the question shares none with that, it says nothing of the name."""
+    sharing = [candidate.lexical > 0 and candidate.name_mass > 0 for candidate in candidates]
+    words = iter(reader.names([own_name(one.kind, one.symbol) for one in compress(candidates, sharing)]))
+    return [
+        min(sum(worth.get(word, 0.0) for word in next(words)) / candidate.name_mass, 1.0) if shares else 0.0
+        for candidate, shares in zip(candidates, sharing, strict=True)
+    ]
 
 
 def _wholes(candidate: Evidence) -> Sequence[str]:
@@ -101,10 +128,9 @@ def _wholes(candidate: Evidence) -> Sequence[str]:
     return symbol_names(candidate.symbol)
 
 
-def _lasts(candidate: Evidence, wholes: Sequence[str]) -> Sequence[str]:
-    """The last segment of each."""
-    separator = HEADING_SEPARATOR if candidate.kind == Kind.SECTION else "."
-    return [whole.rpartition(separator)[2] for whole in wholes]
+def _last(candidate: Evidence, whole: str) -> str:
+    """The last segment of one of its names."""
+    return whole.rpartition(HEADING_SEPARATOR if candidate.kind == Kind.SECTION else ".")[2]
 
 
 def _first_in(names: Container[str], forms: Forms) -> str:

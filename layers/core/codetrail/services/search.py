@@ -5,7 +5,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -54,8 +54,7 @@ class LexicalArm:
     ranked: list[int]
     scores: npt.NDArray[np.float64]  # by ordinal; 0 for what the filter leaves out
     worth: dict[str, float]  # inverse document frequency of each term that stands anywhere
-    matched: float  # the best score as a share of what a span gets that says nothing but the question
-    known: float  # share of the question's worth that is in words which the revision has
+    postings: list[TermPostings]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +69,7 @@ class Gathered:
     lexical_ranks: dict[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class _Scored:
+class _Scored(NamedTuple):
     """A span in its place of the ranking, before its text is read."""
 
     ordinal: int
@@ -298,28 +296,21 @@ def gather(
     candidates = list(dict.fromkeys([*cosines, *lexical.ranked, *_first(question.names, bearers, depth)]))
     rest = [ordinal for ordinal in candidates if ordinal not in cosines]
     cosines |= spans.cosines(revision, vector, rest) if rest else {}
+    found = spans.candidates(revision, candidates)
     best = lexical.scores[lexical.ranked[0]] if lexical.ranked else 1.0
+    shares = lexical.scores[[candidate.ordinal for candidate in found]] / best
     evidence = [
-        ranking.Evidence(
-            ordinal=candidate.ordinal,
-            symbol=candidate.symbol,
-            kind=candidate.kind,
-            test=candidate.test,
-            name_mass=candidate.name_mass,
-            cosine=_finite(cosines.get(candidate.ordinal)),
-            lexical=float(lexical.scores[candidate.ordinal] / best),
-        )
-        for candidate in spans.candidates(revision, candidates)
+        ranking.Evidence(*candidate, cosine=_finite(cosines.get(candidate.ordinal)), lexical=share)
+        for candidate, share in zip(found, shares.tolist(), strict=True)
     ]
     features = ranking.features(question, evidence, worth=lexical.worth, bearers=bearers, reader=reader)
     scores = [ranking.score(one) for one in features]
+    matched, known = _shares(question, lexical, max(revision.stats.spans, LEAST_SPANS))
     return Gathered(
         evidence=evidence,
         features=features,
         scores=scores,
-        signals=signals(
-            question, features, scores, matched=lexical.matched, known=lexical.known, bearers=bearers
-        ),
+        signals=signals(question, features, scores, matched=matched, known=known, bearers=bearers),
         vector_ranks={ordinal: rank for rank, (ordinal, _) in enumerate(near, 1)},
         lexical_ranks={ordinal: rank for rank, ordinal in enumerate(lexical.ranked, 1)},
     )
@@ -341,22 +332,20 @@ def lexical_arm(
         left_out[among] = False
         scores[left_out] = 0.0
     ranked = _best(scores, depth)
-    matched, known = _shares(question, postings, ranked[0] if ranked else None, max(total, LEAST_SPANS))
-    return LexicalArm(ranked=ranked, scores=scores, worth=worth, matched=matched, known=known)
+    return LexicalArm(ranked=ranked, scores=scores, worth=worth, postings=postings)
 
 
-def _shares(
-    question: Question, postings: Sequence[TermPostings], best: int | None, total: int
-) -> tuple[float, float]:
+def _shares(question: Question, lexical: LexicalArm, total: int) -> tuple[float, float]:
     """How much of the question's worth the best span says, by BM25F, and how much of it stands in words that
     are known; in a corpus of *total* spans."""
-    worth = {one.term: idf(total, len(one.ordinals)) for one in postings}
+    worth = {one.term: idf(total, len(one.ordinals)) for one in lexical.postings}
     # A word that stands nowhere is worth most, and no span can have it.
     asked = sum(weight * worth.get(term, idf(total, 0)) for term, weight in question.terms.items())
-    if best is None or not asked:
+    if not lexical.ranked:
         return 0.0, 0.0
+    best = lexical.ranked[0]
     said = known = 0.0
-    for one in postings:
+    for one in lexical.postings:
         value = question.terms[one.term] * worth[one.term]
         known += value
         at = int(np.searchsorted(one.ordinals, best))

@@ -7,6 +7,7 @@ candidates, and their order is exact again.
 """
 
 import re
+import struct
 from collections.abc import Sequence
 from functools import cache
 from typing import LiteralString
@@ -175,7 +176,7 @@ class PostgresSearchStore:
             "revision": revision.revision,
             "vector": Halfvec.of(vector),
             "limit": limit,
-            "among": _array(among),
+            "among": None if among is None else Int4Array.of(among),
         }
         statement: LiteralString = NEAREST
         if compared > EXACT_SPANS:
@@ -185,14 +186,18 @@ class PostgresSearchStore:
             values |= {
                 "candidates": candidates,
                 "share": min(1.0, SIGN_MARGIN * candidates / compared),
-                "sample": _array(every[:: max(1, compared // SIGN_SAMPLE)]),
+                "sample": Int4Array.of(every[:: max(1, compared // SIGN_SAMPLE)]),
             }
         with self._database.session() as connection, connection.cursor(binary=True) as cursor:
             return cursor.execute(_of_dimension(statement, revision.dimension), values).fetchall()
 
     def cosines(self, revision: Revision, vector: Vector, ordinals: Sequence[int]) -> dict[int, float]:
         """The exact cosine of each span named."""
-        values = {"revision": revision.revision, "vector": Halfvec.of(vector), "ordinals": list(ordinals)}
+        values = {
+            "revision": revision.revision,
+            "vector": Halfvec.of(vector),
+            "ordinals": Int4Array.of(ordinals),
+        }
         with self._database.session() as connection, connection.cursor(binary=True) as cursor:
             return dict(cursor.execute(_of_dimension(COSINES, revision.dimension), values).fetchall())
 
@@ -213,7 +218,7 @@ class PostgresSearchStore:
 
     def candidates(self, revision: Revision, ordinals: Sequence[int]) -> list[Candidate]:
         """What ranking needs of these spans, in the order of the ordinals."""
-        values = {"revision": revision.revision, "ordinals": list(ordinals)}
+        values = {"revision": revision.revision, "ordinals": Int4Array.of(ordinals)}
         with (
             self._database.session() as connection,
             connection.cursor(binary=True, row_factory=args_row(Candidate)) as cursor,
@@ -222,13 +227,13 @@ class PostgresSearchStore:
 
     def digests(self, revision: Revision, ordinals: Sequence[int]) -> dict[int, str]:
         """The digest of each span named."""
-        values = {"revision": revision.revision, "ordinals": list(ordinals)}
+        values = {"revision": revision.revision, "ordinals": Int4Array.of(ordinals)}
         with self._database.session() as connection, connection.cursor(binary=True) as cursor:
             return dict(cursor.execute(DIGESTS, values).fetchall())
 
     def spans(self, revision: Revision, ordinals: Sequence[int]) -> dict[int, Span]:
         """The spans themselves, by ordinal."""
-        values = {"revision": revision.revision, "ordinals": list(ordinals)}
+        values = {"revision": revision.revision, "ordinals": Int4Array.of(ordinals)}
         with (
             self._database.session() as connection,
             connection.cursor(binary=True, row_factory=kwargs_row(span_of)) as cursor,
@@ -243,7 +248,7 @@ class PostgresSearchStore:
             "revision": revision.revision,
             "digests": list(digests),
             "limit": limit,
-            "among": _array(among),
+            "among": None if among is None else Int4Array.of(among),
         }
         counts: dict[str, int] = {}
         places: dict[str, list[Place]] = {}
@@ -282,9 +287,10 @@ def _literal(text: str) -> str:
     return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)
 
 
-def _array(ordinals: Ordinals | None) -> str | None:
-    # In Postgres' own text form: psycopg would convert each number by itself.
-    return None if ordinals is None else "{" + ",".join(map(str, ordinals.tolist())) + "}"
+_INT4 = psycopg.adapters.types["int4"].oid
+_INT4_ARRAY = psycopg.adapters.types["int4"].array_oid
+_ARRAY = struct.Struct(">iiI")  # dimensions, whether any element is null, type of the elements
+_DIMENSION = struct.Struct(">ii")  # elements, the first one's index
 
 
 class Halfvec(bytes):
@@ -297,14 +303,33 @@ class Halfvec(bytes):
         return cls(len(vector).to_bytes(2, "big") + b"\0\0" + vector.astype(">f2").tobytes())
 
 
-class _HalfvecDumper(Dumper):
+class Int4Array(bytes):
+    """An array of int4 in Postgres' binary form: psycopg would convert each number by itself."""
+
+    @classmethod
+    def of(cls, numbers: Sequence[int] | Ordinals) -> "Int4Array":
+        """Return *numbers* in one dimension; an array of none has no dimension at all."""
+        if not len(numbers):
+            return cls(_ARRAY.pack(0, 0, _INT4))
+        elements = np.empty(len(numbers), dtype=[("length", ">i4"), ("value", ">i4")])
+        elements["length"] = elements.itemsize // 2
+        elements["value"] = numbers
+        return cls(_ARRAY.pack(1, 0, _INT4) + _DIMENSION.pack(len(numbers), 1) + elements.tobytes())
+
+
+class _AsIs(Dumper):
     format = Format.BINARY
 
-    def dump(self, obj: Halfvec) -> Halfvec:
+    def dump(self, obj: bytes) -> bytes:
         return obj
 
 
-psycopg.adapters.register_dumper(Halfvec, _HalfvecDumper)
+class _Int4ArrayDumper(_AsIs):
+    oid = _INT4_ARRAY
+
+
+psycopg.adapters.register_dumper(Halfvec, _AsIs)
+psycopg.adapters.register_dumper(Int4Array, _Int4ArrayDumper)
 
 
 def halfvec(vector: Vector) -> str:
