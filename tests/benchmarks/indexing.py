@@ -28,8 +28,8 @@ from codetrail_local.remotes import remote_of
 from codetrail_local.stack import CONCURRENCY, LocalStack
 
 DEADLINE_SECONDS = 1_800
-# As fine as a hundredth of what is measured. Each look costs some milliseconds of the cores that embed: the command
-# looks once a second.
+# As fine as a hundredth of what is measured. Each look costs some milliseconds of the cores that embed: the
+# command looks once a second.
 POLL_SECONDS = 0.25
 SETTLE_SECONDS = 4.0
 

@@ -1,8 +1,7 @@
 """The repositories that search is measured on: which they are, where their clones lie, and their spans.
 
 Each is named in `repos.json` with its commit before anything is measured on it; the one that CI asks, in
-`ci.json`. A clone is found as FOLDER/NAME, FOLDER/OWNER+NAME/repo or FOLDER/OWNER/NAME, bare or not; nothing
-is fetched here.
+`ci.json`. A clone is found as FOLDER/NAME or FOLDER/OWNER/NAME, bare or not; nothing is fetched here.
 """
 
 import json
@@ -88,7 +87,7 @@ def corpora(listed: Path = LIST) -> dict[str, Corpus]:
 def clone_of(corpus: Corpus, folder: Path) -> Path:
     """Return where the clone lies. Raises SystemExit, which says what to do, when there is none."""
     owner, _, name = corpus.remote.removeprefix("https://github.com/").partition("/")
-    for path in (folder / corpus.name, folder / f"{owner}+{name}" / "repo", folder / owner / name):
+    for path in (folder / corpus.name, folder / owner / name):
         if (path / "HEAD").exists() or (path / ".git").exists():
             return path.resolve()
     raise SystemExit(f"no clone of {corpus.remote} under {folder}: git clone it to {folder / corpus.name}")

@@ -80,13 +80,22 @@ def test_runs_write_beside_one_another(bucket):
 def test_a_discarded_manifest_makes_room_for_another(bucket):
     artifacts, *_ = bucket
     key, digest, _ = write(artifacts)
-    artifacts.discard(key)
-    artifacts.discard(key)  # another loader found the same
+    artifacts.discard(key, digest)
+    artifacts.discard(key, digest)  # another loader found the same
 
     assert artifacts.sealed(REPO, FINGERPRINT) is None
     with pytest.raises(ArtifactRejected):
         artifacts.read_manifest(key, digest)
     assert write(artifacts, run="job-2-b")[2].batches[0].key.endswith("/job-2-b/0.json.gz")
+
+
+def test_a_manifest_that_was_sealed_in_the_place_of_a_rejected_one_stays(bucket):
+    artifacts, *_ = bucket
+    key, good, _ = write(artifacts)
+
+    artifacts.discard(key, sha256(b"what was there before").hexdigest())
+
+    assert artifacts.sealed(REPO, FINGERPRINT)[:2] == (key, good)
 
 
 def test_another_manifest_in_its_place_is_rejected(bucket):
@@ -167,7 +176,7 @@ def test_a_server_that_is_not_there_is_unavailable(cloud):
     for attempt in (
         lambda: artifacts.sealed(REPO, FINGERPRINT),
         lambda: write(artifacts),
-        lambda: artifacts.discard(KEY),
+        lambda: artifacts.discard(KEY, "0" * 64),
     ):
         with pytest.raises(Unavailable):
             attempt()

@@ -1,13 +1,13 @@
 """Stand-ins for what index talks to: a forge, a parser, a bucket and queues, all in memory."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from hashlib import sha1
+from hashlib import sha1, sha256
 from io import BytesIO
 from typing import Self
 
 from botocore.exceptions import ClientError
 
-from codetrail.adapters.bucket import Body
+from codetrail.adapters.bucket import Opened
 from codetrail.domain.bm25 import Counted
 from codetrail.domain.job import EventKind, FailureReason, IndexingFailed, JobEvent, LoadBatch, Stage
 from codetrail.domain.span import Span
@@ -27,12 +27,12 @@ class MemoryS3:
         self.conflicts = 0  # so many conditional puts meet another one under way
         self.down = False
 
-    def get_object(self, **request: object) -> Mapping[str, Body]:
+    def get_object(self, **request: object) -> Opened:
         self._reach()
         key = str(request["Key"])
         if key not in self.objects:
             raise _error("NoSuchKey")
-        return {"Body": BytesIO(self.objects[key])}
+        return {"Body": BytesIO(self.objects[key]), "ETag": _tag(self.objects[key])}
 
     def put_object(self, **request: object) -> object:
         self._reach()
@@ -50,12 +50,22 @@ class MemoryS3:
 
     def delete_object(self, **request: object) -> object:
         self._reach()
-        self.objects.pop(str(request["Key"]), None)
+        key = str(request["Key"])
+        if "IfMatch" in request:
+            if key not in self.objects:
+                raise _error("NoSuchKey")
+            if request["IfMatch"] != _tag(self.objects[key]):
+                raise _error("PreconditionFailed")
+        self.objects.pop(key, None)
         return {}
 
     def _reach(self) -> None:
         if self.down:
             raise _error("SlowDown")
+
+
+def _tag(data: bytes) -> str:
+    return f'"{sha256(data).hexdigest()}"'
 
 
 def _error(code: str) -> ClientError:

@@ -258,7 +258,7 @@ def _running(listed: Commands) -> None:
         help="remove the database and make a new one; what it held must be indexed again",
     )
     doctor.add_argument("--yes", action="store_true", help="do not ask whether to")
-    evaluate = _command(
+    measured = _command(
         listed,
         "eval",
         "COMMAND [NAMES] [--clones DIR] [--cache DIR]",
@@ -273,7 +273,7 @@ def _running(listed: Commands) -> None:
             "codetrail eval run uuid --clones clones",
         ],
     )
-    evaluate.add_argument("arguments", nargs=argparse.REMAINDER, help="see tests/evaluation/README.md")
+    measured.add_argument("arguments", nargs=argparse.REMAINDER, help="see tests/evaluation/README.md")
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):

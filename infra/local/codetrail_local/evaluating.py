@@ -10,6 +10,8 @@ from codetrail_local.stack import ROOT
 
 # The instrument belongs to the tests, which nothing imports; as a process of its own it needs no door.
 INSTRUMENT = "tests.evaluation"
+# Its options that name a folder.
+FOLDERS = ("--clones", "--cache")
 
 
 def evaluate(arguments: Sequence[str], *, root: Path = ROOT) -> int:
@@ -20,10 +22,20 @@ def evaluate(arguments: Sequence[str], *, root: Path = ROOT) -> int:
             f"codetrail is not installed from a checkout: there is no {INSTRUMENT} in {root}. Clone codetrail"
             " and run `make ask` once; `.venv/bin/codetrail eval` is there then"
         )
-    command = [sys.executable, "-m", INSTRUMENT, *(_absolute(one) for one in arguments)]
+    command = [sys.executable, "-m", INSTRUMENT, *_absolute(arguments)]
     return subprocess.run(command, cwd=root, check=False).returncode
 
 
-def _absolute(argument: str) -> str:
-    # The process runs in the checkout's folder, and paths are meant from this one.
-    return str(Path(argument).resolve()) if Path(argument).is_dir() else argument
+def _absolute(arguments: Sequence[str]) -> list[str]:
+    # The process runs in the checkout's folder, and paths are meant from this one. A corpus may have the name
+    # of a folder that is here.
+    found: list[str] = []
+    for argument in arguments:
+        option, equals, path = argument.partition("=")
+        if found and found[-1] in FOLDERS:
+            found.append(str(Path(argument).resolve()))
+        elif equals and option in FOLDERS:
+            found.append(f"{option}={Path(path).resolve()}")
+        else:
+            found.append(argument)
+    return found

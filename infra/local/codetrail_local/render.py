@@ -157,7 +157,9 @@ def _answered(reply: Answer, style: Style, *, looked_up: str) -> str:
     notes += _looked_up(looked_up, cited) if looked_up else _staleness(cited)
     if reply.floor is not None and reply.floor.applicable and not _refuses(reply.floor):
         best = "" if reply.top_score is None else f"The best match has a cosine of {reply.top_score:.2f}. "
-        notes.append(f"{best}No floor is set (ANSWER_SCORE_FLOOR), so a poor match is answered as well.")
+        notes.append(
+            f"{best}The floor refuses nothing (ANSWER_SCORE_FLOOR), so a poor match is answered as well."
+        )
     if reply.dropped:
         notes.append(f"{_count(reply.dropped, 'more span')} matched and did not fit the answer's length.")
     parts = ["\n".join(lines)]
@@ -172,9 +174,9 @@ def _refusal(reply: Answer, style: Style) -> str:
     lines = [style.bold("No answer."), style.prose(visible(reply.detail)), ""]
     lines.append(f"  reason   {visible_line(reply.reason)}")
     if reply.confidence is not None:
-        lines.append(f"  reached  {reply.confidence:.3f}")
+        lines.append(f"  reached  {reply.confidence:.3f} of confidence")
     elif reply.top_score is not None:
-        lines.append(f"  reached  {reply.top_score:.3f}")
+        lines.append(f"  reached  {reply.top_score:.3f} of cosine")
     if reply.floor is not None and reply.floor.applicable and _refuses(reply.floor):
         lines.append(f"  floor    {_floor(reply.floor)}")
     if reply.coverage is not None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from codetrail import config
 from codetrail_local.client import Client
 from codetrail_local.errors import AlreadyRunning, Misused
+from codetrail_local.home import Home
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +49,11 @@ def connect(
             lent = borrowed(place.home, settings=settings, step=step, alone=bool(only))
             stack = held.enter_context(lent)
         except AlreadyRunning as error:
-            if not only:
+            running = Home(place.home).running()
+            if not only or running is None or not running.lasting:
                 raise
             raise Misused(
-                "--only needs a codetrail of its own, and one runs already:"
+                f"--only needs a codetrail of its own, and one runs already at {running.api}:"
                 " stop it (codetrail down), or leave out --only"
             ) from error
         yield Session(held.enter_context(Client(stack.api)), lasting=stack.lasting)

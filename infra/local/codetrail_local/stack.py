@@ -373,7 +373,7 @@ def borrowed(
 
     Of two commands at once the first one's stack serves both, and stays until both are done. *alone*: only a
     stack of these settings will do, and another command's is waited for. Raises AlreadyRunning for one that
-    lasts.
+    lasts, and for one that is still there after the wait.
     """
     place = Home(home)
     deadline = time.monotonic() + TURN_SECONDS

@@ -321,7 +321,7 @@ def test_only_the_place_of_a_manifest_is_read_or_discarded(key):
     with pytest.raises(ArtifactRejected):
         forger.artifacts.read_manifest(key, forger.digest)
     with pytest.raises(ArtifactRejected):
-        forger.artifacts.discard(key)
+        forger.artifacts.discard(key, forger.digest)
     assert KEY in forger.s3.objects
 
 

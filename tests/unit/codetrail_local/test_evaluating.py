@@ -26,6 +26,27 @@ def test_a_folder_is_meant_from_where_the_command_was_typed(tmp_path, monkeypatc
     assert (tmp_path / "asked").read_text() == str(tmp_path / "here" / "clones")
 
 
+@pytest.mark.parametrize("spelling", [["--cache", "new"], ["--cache=new"]])
+def test_a_folder_that_is_not_there_yet_is_meant_from_there_too(tmp_path, monkeypatch, spelling):
+    instrument(tmp_path, "import sys; open('asked', 'w').write(sys.argv[-1])")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+
+    evaluate(spelling, root=tmp_path)
+
+    assert (tmp_path / "asked").read_text().removeprefix("--cache=") == str(tmp_path / "here" / "new")
+
+
+def test_a_corpus_that_is_called_like_a_folder_here_stays_a_corpus(tmp_path, monkeypatch):
+    instrument(tmp_path, "import sys; open('asked', 'w').write(sys.argv[2])")
+    (tmp_path / "here" / "uuid").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "here")
+
+    evaluate(["run", "uuid"], root=tmp_path)
+
+    assert (tmp_path / "asked").read_text() == "uuid"
+
+
 def test_without_a_checkout_the_error_says_where_one_comes_from(tmp_path):
     with pytest.raises(Trouble, match="not installed from a checkout"):
         evaluate(["tables"], root=tmp_path)

@@ -131,7 +131,7 @@ No answer.
 What was found speaks too little for an answer being here.
 
   reason   below_floor
-  reached  0.181
+  reached  0.181 of confidence
   floor    0.250 of confidence (measured)
   searched 12 spans in 1 file
   indexed  26 files, 1 of them by windows of lines
@@ -284,7 +284,7 @@ def test_a_ref_that_was_looked_up_for_the_answer_is_not_called_unchecked():
     assert "has not checked" not in text
 
 
-NO_FLOOR_NOTE = "No floor is set (ANSWER_SCORE_FLOOR)"
+NO_FLOOR_NOTE = "The floor refuses nothing (ANSWER_SCORE_FLOOR)"
 
 
 @pytest.mark.parametrize("floor", [Floor(value=-1), Floor(value=0, quantity="confidence")])

@@ -7,7 +7,6 @@ import json
 import pytest
 
 from codetrail.domain import confidence, ranking
-from codetrail.domain.answer import CALIBRATION
 from codetrail_local.stack import ROOT
 from tests.evaluation.__main__ import RESULTS, main
 from tests.evaluation.corpora import Half, corpora
@@ -85,7 +84,6 @@ def test_the_floor_that_is_shipped_is_the_one_that_was_measured():
     assert rounded(FLOOR["weights"]) == confidence.WEIGHTS._asdict()
     assert round(FLOOR["constant"], 2) == confidence.CONSTANT
     assert round(FLOOR["floor"], 2) == confidence.FLOOR
-    assert CALIBRATION.endswith("results/floor.json")
 
 
 def test_nothing_that_is_reported_on_was_learnt_from():

@@ -5,9 +5,9 @@ and the other goes on with what is there.
 """
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from hashlib import sha256
-from typing import Protocol
+from typing import Protocol, TypedDict
 
 import boto3
 from botocore.config import Config
@@ -22,20 +22,30 @@ log = logging.getLogger(__name__)
 # S3 answers 409 when another conditional put of the same key is under way: the same put again is right.
 SEAL_ROUNDS = 5
 
+# Another put came first, or is under way.
+_OVERTAKEN = ("NoSuchKey", "PreconditionFailed", "ConditionalRequestConflict")
+
 _CONFIG = Config(connect_timeout=5, read_timeout=30, retries={"total_max_attempts": 4, "mode": "standard"})
 
 
-class Body(Protocol):
+class Content(Protocol):
     """The bytes of an object, as they come."""
 
     def read(self, amt: int) -> bytes:
         """Return at most *amt* bytes."""
 
 
+class Opened(TypedDict):
+    """The client's reply to a read, as far as it is looked at here."""
+
+    Body: Content
+    ETag: str
+
+
 class S3(Protocol):
     """The calls that are made of boto3's client, which publishes no types."""
 
-    def get_object(self, **request: object) -> Mapping[str, Body]:
+    def get_object(self, **request: object) -> Opened:
         """Open one object."""
 
     def put_object(self, **request: object) -> object:
@@ -65,12 +75,13 @@ class S3Artifacts:
         data = self._get(key, artifact.MAX_MANIFEST_BYTES)
         if data is None:
             return None
+        digest = sha256(data).hexdigest()
         try:
-            return key, sha256(data).hexdigest(), artifact.decode_manifest(key, data)
+            return key, digest, artifact.decode_manifest(key, data)
         except ArtifactRejected as error:
             # Sealed, it would stand in the way of every attempt.
             log.error("discarded", extra={"key": key, "why": str(error)})
-            self.discard(key)
+            self.discard(key, digest)
             return None
 
     def put_batch(
@@ -107,7 +118,7 @@ class S3Artifacts:
             return artifact.decode_manifest(key, data)
         except ArtifactRejected:
             # It is the sealed one, so it would stand in the way of every later attempt.
-            self.discard(key)
+            self.discard(key, sha256)
             raise
 
     def read_batch(self, manifest: Manifest, number: int) -> list[Row]:
@@ -121,19 +132,32 @@ class S3Artifacts:
             raise ArtifactRejected(f"batch {number} is not there")
         return artifact.decode_batch(data, manifest, number)
 
-    def discard(self, key: str) -> None:
-        """Remove a manifest that was rejected, so that the next attempt writes anew. Raises Unavailable."""
+    def discard(self, key: str, sha256: str) -> None:
+        """Remove the manifest of that digest, which was rejected, so that the next attempt writes anew; one
+        that was sealed in its place meanwhile stays. Raises Unavailable."""
         if not artifact.is_manifest_key(key):
             raise ArtifactRejected("the key is not where a manifest lies")
+        read = self._read(key, artifact.MAX_MANIFEST_BYTES)
+        if read is None or _digest(read[0]) != sha256:
+            return
         try:
-            self._client.delete_object(Bucket=self._bucket, Key=key)
-        except (BotoCoreError, ClientError) as error:
+            self._client.delete_object(Bucket=self._bucket, Key=key, IfMatch=read[1])
+        except ClientError as error:
+            if error.response["Error"]["Code"] not in _OVERTAKEN:
+                raise Unavailable("the artifact bucket is not answering") from error
+        except BotoCoreError as error:
             raise Unavailable("the artifact bucket is not answering") from error
 
     def _get(self, key: str, ceiling: int) -> bytes | None:
         """Return the object, None when there is none, at most one byte over its ceiling."""
+        read = self._read(key, ceiling)
+        return None if read is None else read[0]
+
+    def _read(self, key: str, ceiling: int) -> tuple[bytes, str] | None:
+        """Return the object and its entity tag, as `_get`."""
         try:
-            return self._client.get_object(Bucket=self._bucket, Key=key)["Body"].read(ceiling + 1)
+            reply = self._client.get_object(Bucket=self._bucket, Key=key)
+            return reply["Body"].read(ceiling + 1), reply["ETag"]
         except ClientError as error:
             if error.response["Error"]["Code"] in ("NoSuchKey", "404"):
                 return None
@@ -149,7 +173,7 @@ class S3Artifacts:
             )
         except ClientError as error:
             code = error.response["Error"]["Code"]
-            if condition and code in ("PreconditionFailed", "ConditionalRequestConflict"):
+            if condition and code in _OVERTAKEN:
                 return False
             raise Unavailable("the artifact bucket is not answering") from error
         except BotoCoreError as error:

@@ -133,7 +133,6 @@ class Found:
     hits: tuple[Hit, ...]
     top_score: float | None  # the best cosine of the hits; None in lexical mode and with no hit
     searched: Searched
-    confidence: float | None = (
-        None  # that there is an answer, 0 to 1 (domain.confidence); in hybrid mode only
-    )
+    # That there is an answer, 0 to 1 (domain.confidence); in hybrid mode only.
+    confidence: float | None = None
     only: Filter = Filter()

@@ -87,7 +87,7 @@ def _load(batch: LoadBatch, job: Job, *, loads: LoadStore, artifacts: Artifacts,
             _store(revision, manifest.batches[batch.batch].kind, rows, loads=loads, embedder=embedder)
     except ArtifactRejected:
         # Neither what it promised nor what was stored of it may stand in the way of the next artifact.
-        artifacts.discard(batch.manifest_key)
+        artifacts.discard(batch.manifest_key, batch.manifest_sha256)
         loads.abandon(revision)
         raise
     return loads.publish(revision, manifest, batch.job_id, batch.attempt)

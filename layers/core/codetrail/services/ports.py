@@ -228,8 +228,9 @@ class Artifacts(Protocol):
         """The rows of batch *number* of *manifest*, by whose counts they are bounded. Raises ArtifactRejected
         for anything that the manifest does not promise."""
 
-    def discard(self, key: str) -> None:
-        """Remove a manifest that was rejected, so that the next attempt writes a new artifact."""
+    def discard(self, key: str, sha256: str) -> None:
+        """Remove the manifest of that digest, which was rejected, so that the next attempt writes a new
+        artifact; one that was sealed in its place meanwhile stays."""
 
 
 class IndexQueue(Protocol):

@@ -53,7 +53,7 @@ class Clone:
 class FetchedCommit(Clone):
     """One fetched commit in a folder of its own, which is removed at the end of the block."""
 
-    def __init__(self, commit: str, folder: Path, git: Commands, limits: Limits, job: "JobFolder") -> None:
+    def __init__(self, commit: str, folder: Path, git: Commands, limits: Limits, job: JobFolder) -> None:
         super().__init__(folder, git, limits)
         self.commit = commit
         self._job = job

@@ -59,7 +59,7 @@ class GitProgram:
                 raise IndexingFailed(self._why_not_there(remote, job))
             return commit
 
-    def fetch(self, remote: str, commit: str) -> "FetchedCommit":
+    def fetch(self, remote: str, commit: str) -> FetchedCommit:
         """Fetch that commit alone, depth 1, without blobs over the file cap. Raises IndexingFailed."""
         job = JobFolder(self._scratch)
         try:
@@ -98,16 +98,16 @@ class GitProgram:
         self._verify(folder, commit)
         return folder
 
-    def clone(self, folder: Path) -> "Clone":
+    def clone(self, folder: Path) -> Clone:
         """Return the repository in *folder* as it lies there, to read it; nothing is fetched."""
         return Clone(folder, self._git, self._limits)
 
-    def _head(self, remote: str, job: "JobFolder") -> str | None:
+    def _head(self, remote: str, job: JobFolder) -> str | None:
         # A pattern of git's is a tail match: it only shortens the answer, which is read by full name.
         named, _ = self._advertised(remote, [], ["HEAD"], {b"HEAD"}, job)
         return named.get(b"HEAD")
 
-    def _named(self, remote: str, ref: str, job: "JobFolder") -> str | None:
+    def _named(self, remote: str, ref: str, job: JobFolder) -> str | None:
         branch, tag = _full_names(ref)
         # Asked for by prefix, so that a forge's many refs of pull requests are not sent.
         kinds = [option for option, name in (("--heads", branch), ("--tags", tag)) if name]
@@ -119,7 +119,7 @@ class GitProgram:
             raise IndexingFailed(FailureReason.REF_AMBIGUOUS)
         return named.get(peeled) or named.get(tag) or named.get(branch)
 
-    def _why_not_there(self, remote: str, job: "JobFolder") -> FailureReason:
+    def _why_not_there(self, remote: str, job: JobFolder) -> FailureReason:
         """Tell an empty repository from one without that ref. Raises for a remote that is no repository."""
         packets = job.folder / "packets"
         tracing = {"GIT_TRACE_PACKET": str(packets)}
@@ -137,7 +137,7 @@ class GitProgram:
         options: list[str],
         patterns: list[str],
         wanted: set[bytes],
-        job: "JobFolder",
+        job: JobFolder,
         tracing: Mapping[str, str] | None = None,
     ) -> tuple[dict[bytes, str], int]:
         """Return the ids of the *wanted* full names, and how many refs there were."""
