@@ -1,12 +1,15 @@
 """How long a search takes beyond the embedding of its question, and how long its arms take beside what
 anybody has at hand: python -m tests.benchmarks.search.
 
-Two made-up revisions, of 1,300 and of 100,000 spans, among two hundred small ones in the same tables; with
+Made-up revisions, of 1,300, 10,000 and 100,000 spans, among two hundred small ones in the same tables; with
 words as frequent as words are, and vectors as unevenly spread as an embedder's. The texts are indexed by the
 product's own rules, and SQLite's FTS5 indexes the same ones in a file; the vectors lie in one float32 matrix
 too, which numpy multiplies and cuts in this process, where no round trip (`select 1`) is needed. Each
 question is asked of all in turn, so that what else the machine does meets all alike. Nothing is asserted:
 times are for people to read.
+
+They are those of a warm process, which keeps the vectors of a revision, or their signs, when it was asked a
+few questions. What the first takes stands beside them: each is asked of a store that keeps nothing yet.
 """
 
 import os
@@ -26,6 +29,7 @@ import psycopg
 
 from codetrail.adapters.embedder.onnx import OnnxEmbedder
 from codetrail.adapters.postgres.connection import Database
+from codetrail.adapters.postgres.kept import Shelf
 from codetrail.adapters.postgres.repos import PostgresRepoStore
 from codetrail.adapters.postgres.search import PostgresSearchStore
 from codetrail.adapters.stemmer import SnowballStemmer
@@ -41,7 +45,7 @@ from tests.evaluation.baselines import Fts5
 from tests.support.database import DatabaseServer, open_database
 from tests.support.revisions import contents, span, write
 
-SIZES = (1_300, 100_000)
+SIZES = (1_300, 10_000, 100_000)
 QUESTIONS = 60
 WARM_UP = 10
 HITS = 10
@@ -110,9 +114,10 @@ def main() -> None:
                     others = [make(connection, OTHER_SPANS, seed) for seed in range(OTHERS)]
                     made = [make(connection, size, seed) for seed, size in enumerate(SIZES, OTHERS)]
                     connection.execute("vacuum analyze")
-                print(f"{QUESTIONS} questions, each asked of all in turn; milliseconds")
+                print(f"{QUESTIONS} questions of a warm process, each asked of all in turn; milliseconds")
                 for one in made:
-                    report(one, timed(database, one, Path(folder)))
+                    shelf = Shelf()
+                    report(one, timed(database, one, shelf, Path(folder)), shelf)
                 print(f"\nrecall of the nearest {ARM_DEPTH}, {OTHERS + len(SIZES)} revisions in the tables")
                 for one in made:
                     print(f"{one.revision.stats.spans:>8,}  {recall(database, one):.4f}")
@@ -150,10 +155,11 @@ def embedding_milliseconds() -> float:
     return statistics.median(times)
 
 
-def timed(database: Database, made: Made, folder: Path) -> Times:
-    """Return how long each way took for each question but the first few."""
+def timed(database: Database, made: Made, shelf: Shelf, folder: Path) -> Times:
+    """Return how long each way took for each question but the first few, after which *shelf* keeps all that
+    it may of the revision."""
     fts5 = Fts5(made.spans, database=str(folder / f"{made.revision.revision}.sqlite"))
-    store, stemmer = PostgresSearchStore(database), SnowballStemmer()
+    store, stemmer = PostgresSearchStore(database, shelf), SnowballStemmer()
     matrix = made.stored
 
     def round_trip(text: str) -> object:
@@ -167,17 +173,20 @@ def timed(database: Database, made: Made, folder: Path) -> Times:
     def meaning(text: str) -> object:
         return store.nearest(made.revision, made.questions[text], ARM_DEPTH)
 
+    def first(text: str) -> object:
+        return PostgresSearchStore(database).nearest(made.revision, made.questions[text], ARM_DEPTH)
+
     def numpy(text: str) -> object:
         cosines = matrix @ made.questions[text]
         nearest = np.argpartition(-cosines, ARM_DEPTH)[:ARM_DEPTH]
         return nearest[np.argsort(-cosines[nearest])]
 
-    def whole(mode: Mode) -> Ask:
+    def whole(mode: Mode, kept: Shelf | None = shelf) -> Ask:
         def ask(text: str) -> object:
             found = search(
                 Query(made.revision.repo_id, text, HITS),
-                repos=PostgresRepoStore(database), spans=store, embedder=Given(made.questions),
-                stemmer=stemmer, mode=mode,
+                repos=PostgresRepoStore(database), spans=PostgresSearchStore(database, kept),
+                embedder=Given(made.questions), stemmer=stemmer, mode=mode,
             )  # fmt: skip
             if len(found.hits) != HITS:
                 sys.exit(f"a question found {len(found.hits)} spans: the made-up revision is not as meant")
@@ -190,8 +199,10 @@ def timed(database: Database, made: Made, folder: Path) -> Times:
         "words": words,
         "FTS5": lambda text: fts5.ranked(text, ARM_DEPTH),
         "meaning": meaning,
+        "meaning, first": first,
         "fusion": fusion(made, store),
         **{f"whole, {mode}": whole(mode) for mode in Mode},
+        "hybrid, first": whole(Mode.HYBRID, kept=None),
         "numpy": numpy,
     }
     times: Times = {way: [] for way in ways}
@@ -226,8 +237,8 @@ def fusion(made: Made, store: PostgresSearchStore) -> Ask:
     return fuse
 
 
-def report(made: Made, times: Times) -> None:
-    """Print the times of one revision, and what each arm takes of what its rival takes."""
+def report(made: Made, times: Times, shelf: Shelf) -> None:
+    """Print the times of one revision, what each arm takes of what its rival takes, and what is kept."""
     load = f"load {os.getloadavg()[0]:.1f}"
     print(f"\n{made.revision.stats.spans:>9,} spans      {'median':>9}  {'p95':>9}   {load}")
     for way, taken in times.items():
@@ -236,6 +247,7 @@ def report(made: Made, times: Times) -> None:
         ratio = statistics.median(times[arm]) / statistics.median(times[rival])
         told = "within" if ratio <= BAR else "over"
         print(f"  {arm} / {rival:7}  {ratio:9.2f}  {told} the bar of {BAR:.0f}")
+    print(f"  kept, MB           {shelf.nbytes / 1e6:9.2f}")
     sys.stdout.flush()
 
 

@@ -2,21 +2,23 @@
 
 import random
 from dataclasses import replace
+from datetime import timedelta
 
 import numpy as np
 import psycopg
 import pytest
 
 from codetrail.adapters.embedder.fake import FakeEmbedder
-from codetrail.adapters.postgres import search as postgres
+from codetrail.adapters.postgres.kept import Shelf
 from codetrail.adapters.postgres.search import PostgresSearchStore
 from codetrail.domain.repo import Revision
 from codetrail.domain.search import Copies, Filter, Place, read_glob
 from codetrail.domain.span import Kind
+from codetrail.errors import Unavailable
 from codetrail.services.ports import SearchStore, Vectors
 from tests.support.database import counted
 from tests.support.fakes_search import FakeSearchStore, matches
-from tests.support.revisions import Contents, contents, span, write
+from tests.support.revisions import INDEXED_AT, Contents, contents, span, write
 
 EMBEDDER = FakeEmbedder(256)
 SPANS = [
@@ -41,14 +43,16 @@ def held() -> Contents:
     return contents(SPANS, EMBEDDER)
 
 
-@pytest.fixture(params=["fake", "postgres"])
+@pytest.fixture(params=["fake", "postgres", "postgres before it keeps any"])
 def store_and_revision(request, held) -> tuple[SearchStore, Revision]:
     other = contents(OTHER, EMBEDDER, number=2, remote="https://github.com/other/one")
     if request.param == "fake":
         return FakeSearchStore(held, other), held.revision
     connection: psycopg.Connection = request.getfixturevalue("connection")
     write(connection, other)
-    return PostgresSearchStore(request.getfixturevalue("database")), write(connection, held)
+    read_spans = len(SPANS) if request.param == "postgres" else 1
+    store = PostgresSearchStore(request.getfixturevalue("database"), read_spans=read_spans)
+    return store, write(connection, held)
 
 
 @pytest.fixture
@@ -265,101 +269,294 @@ def test_no_index_on_distance_exists_that_could_filter_after_its_scan(connection
     assert methods == [("btree",)]
 
 
-def test_a_scan_by_signs_finds_what_an_exact_scan_finds(connection, database, monkeypatch):
-    count = 3_000
-    held = contents([span(at, "x") for at in range(count)], EMBEDDER)
-    vectors = spread(count, 256, 1)
-    revision = write(connection, replace(held, vectors=vectors))
-    store = PostgresSearchStore(database)
-    questions = spread(20, 256, 1)
-    exact = [store.nearest(revision, question, 50) for question in questions]
-
-    monkeypatch.setattr(postgres, "EXACT_SPANS", 100)
-    monkeypatch.setattr(postgres, "SIGN_CANDIDATES", 200)
-    quantised = [store.nearest(revision, question, 50) for question in questions]
-
-    shared = [len({o for o, _ in a} & {o for o, _ in b}) for a, b in zip(exact, quantised, strict=True)]
-    assert sum(shared) / (50 * len(questions)) >= 0.98
-    for a, b in zip(exact, quantised, strict=True):
-        assert b == sorted(b, key=lambda pair: (-pair[1], pair[0]))
-        assert b[0] == a[0]
-
-
-def test_a_filter_acts_before_the_scan_by_signs_is_cut(connection, database, monkeypatch):
+def test_a_scan_by_signs_finds_what_an_exact_scan_finds(connection, database):
     count = 3_000
     held = contents([span(at, "x") for at in range(count)], EMBEDDER)
     revision = write(connection, replace(held, vectors=spread(count, 256, 1)))
-    store = PostgresSearchStore(database)
-    (question,) = spread(1, 256, 1)
-    farthest = [ordinal for ordinal, _ in store.nearest(revision, question, count)][-300:]
-    among = np.array(sorted(farthest), "<i4")
-    exact = store.nearest(revision, question, 50, among)
+    exactly = PostgresSearchStore(database)
+    by_signs = PostgresSearchStore(database, exact_spans=100, sign_candidates=200)
+    questions = spread(20, 256, 1)
 
-    monkeypatch.setattr(postgres, "EXACT_SPANS", 100)
-    monkeypatch.setattr(postgres, "SIGN_CANDIDATES", 300)
-    by_signs = store.nearest(revision, question, 50, among)
+    exact = [exactly.nearest(revision, question, 50) for question in questions]
+    found = [by_signs.nearest(revision, question, 50) for question in questions]
+
+    shared = [len({o for o, _ in a} & {o for o, _ in b}) for a, b in zip(exact, found, strict=True)]
+    assert sum(shared) / (50 * len(questions)) >= 0.98
+    for a, b in zip(exact, found, strict=True):
+        assert b == sorted(b, key=lambda pair: (-pair[1], pair[0]))
+        assert_same(b[:1], a[:1])
+
+
+def test_a_filter_acts_before_the_scan_by_signs_is_cut(connection, database):
+    count = 3_000
+    held = contents([span(at, "x") for at in range(count)], EMBEDDER)
+    revision = write(connection, replace(held, vectors=spread(count, 256, 1)))
+    (question,) = spread(1, 256, 1)
+    exactly = PostgresSearchStore(database)
+    farthest = [ordinal for ordinal, _ in exactly.nearest(revision, question, count)][-300:]
+    among = np.array(sorted(farthest), "<i4")
+
+    exact = exactly.nearest(revision, question, 50, among)
+    by_signs = PostgresSearchStore(database, exact_spans=100, sign_candidates=300)
+    few_by_signs = PostgresSearchStore(database, exact_spans=100, sign_candidates=60)
 
     assert {ordinal for ordinal, _ in exact} == set(farthest[:50])
-    assert by_signs == exact
+    assert by_signs.nearest(revision, question, 50, among) == exact
+    assert {ordinal for ordinal, _ in few_by_signs.nearest(revision, question, 50, among)} <= set(farthest)
 
 
-def test_what_a_filter_leaves_of_a_large_revision_is_scanned_exactly(connection, database, monkeypatch):
-    held = contents([span(at, "x") for at in range(200)], EMBEDDER)
-    revision = write(connection, replace(held, vectors=spread(200, 256, 1)))
-    store = PostgresSearchStore(database)
-    (question,) = spread(1, 256, 1)
-    among = np.arange(100, dtype="<i4")
-    exact = store.nearest(revision, question, 10, among)
+def test_what_a_filter_leaves_of_a_large_revision_is_scanned_exactly(connection, database):
+    revision, vectors = made(connection, 200)
     connection.execute("truncate signs_256")
+    store = PostgresSearchStore(database, exact_spans=150)
+    (question,) = spread(1, 256, 1)
 
-    monkeypatch.setattr(postgres, "EXACT_SPANS", 150)
+    near = store.nearest(revision, question, 10, np.arange(100, dtype="<i4"))
 
-    assert store.nearest(revision, question, 10) == []  # by signs, of which there are none
-    assert store.nearest(revision, question, 10, among) == exact
+    assert [ordinal for ordinal, _ in near] == np.argsort(-(vectors[:100] @ question))[:10].tolist()
+    with pytest.raises(Unavailable):  # by signs, of which there are none
+        store.nearest(revision, question, 10)
 
 
 def test_a_vector_that_is_not_finite_comes_last_and_not_first(connection, database, held):
     revision = write(connection, held)
     zeros = "[" + ",".join(["0"] * 256) + "]"
     connection.execute("update vectors_256 set embedding = %s::halfvec where ordinal = 2", (zeros,))
+    (vector,) = EMBEDDER.embed(["newv7"])
 
-    near = PostgresSearchStore(database).nearest(revision, EMBEDDER.embed(["newv7"])[0], 10)
+    for read_spans in (1, len(SPANS)):
+        store = PostgresSearchStore(database, read_spans=read_spans)
+        near = store.nearest(revision, vector, 10)
+        assert (len(near), near[-1][0]) == (len(SPANS), 2)
+        assert np.isnan(near[-1][1])
+        assert len(store.nearest(revision, vector, 5)) == 5
+        assert all(np.isfinite(cosine) for _, cosine in store.nearest(revision, vector, 5))
+        assert np.isnan(store.cosines(revision, vector, [2])[2])
 
-    assert near[-1][0] == 2
-    assert np.isnan(near[-1][1])
 
-
-def test_each_question_to_the_store_is_one_statement(connection, database, held):
+def test_each_question_to_the_store_is_one_statement_or_none(connection, database, held):
     revision = write(connection, held)
     store = PostgresSearchStore(database)
     (vector,) = EMBEDDER.embed(["parse"])
 
-    with counted(database) as statements:
-        store.nearest(revision, vector, 200)
-        store.postings(revision, ["pars", "byte"])
-        store.named(revision, ["parse", "bytes"])
-        store.cosines(revision, vector, [1, 2])
-        store.candidates(revision, [1, 2, 3])
-        store.spans(revision, [1, 2])
-        store.eligible(revision, Filter(path="**", kind=Kind.FUNC))
-        store.copies(revision, [SPANS[0].digest], 10)
-        store.digests(revision, [1])
+    def ask() -> int:
+        with counted(database) as statements:
+            store.nearest(revision, vector, 200)
+            store.postings(revision, ["pars", "byte"])
+            store.named(revision, ["parse", "bytes"])
+            store.cosines(revision, vector, [1, 2])
+            store.candidates(revision, [1, 2, 3])
+            store.spans(revision, [1, 2])
+            store.eligible(revision, Filter(path="**", kind=Kind.FUNC))
+            store.copies(revision, [SPANS[0].digest], 10)
+            store.digests(revision, [1])
+        return len(statements)
 
-    assert len(statements) == 9
+    assert [ask(), ask()] == [8, 7]
+
+
+def assert_same(near: list[tuple[int, float]], as_told: list[tuple[int, float]]) -> None:
+    """Numpy and Postgres add up in another order: the cosines may differ in the last digits."""
+    assert [ordinal for ordinal, _ in near] == [ordinal for ordinal, _ in as_told]
+    assert [cosine for _, cosine in near] == pytest.approx([cosine for _, cosine in as_told], abs=1e-6)
+
+
+def made(
+    connection: psycopg.Connection, count: int, seed: int = 1, name: str = "made"
+) -> tuple[Revision, Vectors]:
+    """A published revision of made-up vectors, and these as they are stored."""
+    held = contents([span(at, "x") for at in range(count)], EMBEDDER, remote=f"https://github.com/up/{name}")
+    vectors = spread(count, 256, seed)
+    return write(connection, replace(held, vectors=vectors)), vectors.astype(np.float16).astype(np.float32)
+
+
+def test_a_process_reads_the_vectors_some_at_a_question_and_then_no_more(connection, database):
+    revision, vectors = made(connection, 1_000)
+    store = PostgresSearchStore(database, read_spans=400)
+    (question,) = spread(1, 256, 5)
+    some = np.arange(0, 1_000, 7, dtype="<i4")
+
+    answers, counts = [], []
+    for _ in range(4):
+        with counted(database) as statements:
+            everywhere = store.nearest(revision, question, 50)
+        counts.append(len(statements))
+        answers.append(everywhere)
+        cosines = store.cosines(revision, question, [3, 999, 1_000])
+        assert cosines == pytest.approx({at: vectors[at] @ question for at in (3, 999)}, abs=1e-3)
+
+    # Two of Postgres' own, of which each reads a part beside; the last part; and nothing.
+    assert counts == [2, 2, 1, 0]
+    for answer in answers:
+        assert [ordinal for ordinal, _ in answer] == [ordinal for ordinal, _ in answers[0]]
+        assert [cosine for _, cosine in answer] == pytest.approx(
+            [cosine for _, cosine in answers[0]], abs=1e-6
+        )
+    fresh = PostgresSearchStore(database, read_spans=400)
+    assert_same(store.nearest(revision, question, 20, some), fresh.nearest(revision, question, 20, some))
+
+
+def test_a_large_revision_is_read_by_its_signs_once(connection, database):
+    revision, _ = made(connection, 300)
+    store = PostgresSearchStore(database, exact_spans=100, sign_candidates=60)
+    (question,) = spread(1, 256, 5)
+
+    with counted(database) as first:
+        before = store.nearest(revision, question, 20)
+    with counted(database) as second:
+        after = store.nearest(revision, question, 20)
+
+    assert (len(first), len(second)) == (2, 1)
+    assert before == after
+
+
+def test_of_equal_vectors_the_first_is_the_nearest_also_when_they_are_kept(connection, database):
+    held = contents([span(at, "x") for at in range(700)], EMBEDDER)
+    vectors = spread(700, 256, 3)
+    copies = np.arange(1, 700, 2)
+    vectors[copies] = vectors[1]
+    revision = write(connection, replace(held, vectors=vectors))
+    store = PostgresSearchStore(database, read_spans=700)
+
+    near = store.nearest(revision, vectors[1], 200)
+    among = store.nearest(revision, vectors[1], 200, np.arange(300, 700, dtype="<i4"))
+
+    assert [ordinal for ordinal, _ in near] == copies[:200].tolist()
+    assert [ordinal for ordinal, _ in among] == copies[150:350].tolist()
+    assert {cosine for _, cosine in near} == {near[0][1]}
+
+
+def test_the_longest_unused_is_not_kept_when_there_is_no_more_room(connection, database):
+    revisions = [made(connection, 10, number, f"n{number}")[0] for number in range(3)]
+    taken = 10 * 256 * 4
+    shelf = Shelf(most_bytes=2 * taken + 1)
+    store = PostgresSearchStore(database, shelf)
+    (question,) = spread(1, 256, 5)
+
+    def read(number: int) -> bool:
+        with counted(database) as statements:
+            store.nearest(revisions[number], question, 5)
+        assert shelf.nbytes <= 2 * taken
+        return bool(statements)
+
+    assert [read(number) for number in (0, 1, 0, 2, 0, 1)] == [True, True, False, True, False, True]
+
+
+def test_what_is_larger_than_all_the_room_is_read_each_time(connection, database):
+    revision, _ = made(connection, 10)
+    shelf = Shelf(most_bytes=1_000)
+    stores = [PostgresSearchStore(database, shelf), PostgresSearchStore(database, Shelf())]
+    (question,) = spread(1, 256, 5)
+
+    assert [stores[0].nearest(revision, question, 5) for _ in range(2)] == [
+        stores[1].nearest(revision, question, 5) for _ in range(2)
+    ]
+    assert shelf.nbytes == 0
+
+
+@pytest.mark.parametrize("exact_spans", [10, 5])
+def test_what_is_kept_answers_for_no_other_publication(connection, database, exact_spans):
+    store = PostgresSearchStore(database, exact_spans=exact_spans)
+    (question,) = spread(1, 256, 5)
+    first, _ = made(connection, 10, 1)
+    store.nearest(first, question, 10)
+
+    connection.execute("delete from repos")
+    anew, vectors = made(connection, 10, 2)
+    found = dict(store.nearest(anew, question, 10))
+
+    assert anew.revision != first.revision
+    assert [found[at] for at in range(10)] == pytest.approx((vectors @ question).tolist(), abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"indexed_at": INDEXED_AT + timedelta(microseconds=1)},
+        {"repo_id": "0" * 16, "remote": "https://github.com/up/other"},
+        {"fingerprint": "f" * 16},
+        {"model": "other"},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+@pytest.mark.parametrize("exact_spans", [10, 5])
+def test_a_number_that_is_given_out_again_is_another_revision(connection, database, exact_spans, other):
+    store = PostgresSearchStore(database, exact_spans=exact_spans, sign_candidates=3)
+    (question,) = spread(1, 256, 5)
+    first, _ = made(connection, 10, 1)
+    store.nearest(first, question, 3)
+
+    # As in a database that was put back to an earlier state.
+    connection.execute("truncate repos, revisions restart identity cascade")
+    held = contents([span(at, "x") for at in range(10)], EMBEDDER, remote=first.remote)
+    anew = replace(held, vectors=spread(10, 256, 2), revision=replace(held.revision, **other))
+    again = write(connection, anew)
+
+    assert again.revision == first.revision
+    fresh = PostgresSearchStore(database, exact_spans=exact_spans, sign_candidates=3)
+    assert store.nearest(again, question, 3) == fresh.nearest(again, question, 3)
+
+
+GONE = {
+    "all": "delete from repos",
+    "one vector": "delete from vectors_256 where ordinal = 7",
+    "one sign": "delete from signs_256 where ordinal = 7",
+}
+
+
+@pytest.mark.parametrize(
+    ("gone", "options"),
+    [
+        ("all", {}),
+        ("one vector", {}),
+        ("all", {"read_spans": 4}),
+        ("one vector", {"read_spans": 8}),
+        ("all", {"exact_spans": 5}),
+        ("one sign", {"exact_spans": 5}),
+    ],
+)
+def test_of_a_revision_that_is_swept_while_it_is_read_nothing_is_told_or_kept(
+    connection, database, gone, options
+):
+    revision, _ = made(connection, 10)
+    shelf = Shelf()
+    store = PostgresSearchStore(database, shelf, **options)
+    (question,) = spread(1, 256, 5)
+    connection.execute(GONE[gone])
+
+    for _ in range(2):
+        with pytest.raises(Unavailable, match="indexed anew"):
+            store.nearest(revision, question, 5)
+
+    assert shelf.nbytes == 0
+
+
+def test_a_revision_that_is_swept_after_a_part_was_read_is_not_compared(connection, database):
+    revision, _ = made(connection, 10)
+    by_parts = PostgresSearchStore(database, read_spans=4)
+    by_signs = PostgresSearchStore(database, exact_spans=5, sign_candidates=5)
+    (question,) = spread(1, 256, 5)
+    by_parts.nearest(revision, question, 5)
+    by_signs.nearest(revision, question, 5)
+
+    connection.execute("delete from repos")
+
+    for store in (by_parts, by_signs):
+        with pytest.raises(Unavailable, match="indexed anew"):
+            store.nearest(revision, question, 5)
 
 
 @pytest.mark.parametrize("dimension", [256, 384, 512, 768, 1024])
-def test_every_dimension_has_its_table(connection, database, monkeypatch, dimension):
+def test_every_dimension_has_its_table(connection, database, dimension):
     embedder = FakeEmbedder(dimension)
     revision = write(connection, contents(SPANS, embedder))
     (vector,) = embedder.embed(["parse"])
-    store = PostgresSearchStore(database)
 
-    exact = store.nearest(revision, vector, 3)
-    monkeypatch.setattr(postgres, "EXACT_SPANS", 0)
+    scanned = PostgresSearchStore(database, read_spans=1).nearest(revision, vector, 3)
 
-    assert len(exact) == 3
-    assert store.nearest(revision, vector, 3) == exact
+    assert len(scanned) == 3
+    assert_same(PostgresSearchStore(database).nearest(revision, vector, 3), scanned)
+    assert PostgresSearchStore(database, exact_spans=0).nearest(revision, vector, 3) == scanned
 
 
 def test_a_dimension_without_a_table_is_no_table_name(database, held):

@@ -135,6 +135,10 @@ class Eligible:
     files: int
 
 
+# Rows of a published revision are gone when it was published anew and swept in the middle of a request.
+INDEXED_ANEW = "the repository was indexed anew during this search; ask again"
+
+
 class Arms(Protocol):
     """Reading one revision's spans by meaning, by words and by name."""
 
@@ -142,7 +146,7 @@ class Arms(Protocol):
         self, revision: Revision, vector: Vector, limit: int, among: Ordinals | None = None
     ) -> list[tuple[int, float]]:
         """(ordinal, cosine), best first, of all spans or of those *among*; exact, or re-ranked exactly where
-        there are more than about 10,000 of them."""
+        there are more than about 10,000 of them. Raises Unavailable when rows of the revision are gone."""
 
     def cosines(self, revision: Revision, vector: Vector, ordinals: Sequence[int]) -> dict[int, float]:
         """The exact cosine of each span named."""

@@ -20,6 +20,7 @@ from codetrail.domain.span import Span
 from codetrail.domain.terms import TermReader
 from codetrail.errors import Unavailable, WrongModel
 from codetrail.services.ports import (
+    INDEXED_ANEW,
     Arms,
     Embedder,
     Ordinals,
@@ -374,8 +375,7 @@ def _first(names: Sequence[str], bearers: dict[str, frozenset[int]], depth: int)
 
 def _whole(found: dict[int, T], wanted: Collection[object]) -> dict[int, T]:
     if len(found) != len(wanted):
-        # Published anew and swept in the middle of this request: what is left of it is no whole revision.
-        raise Unavailable("the repository was indexed anew during this search; ask again")
+        raise Unavailable(INDEXED_ANEW)
     return found
 
 

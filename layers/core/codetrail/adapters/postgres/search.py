@@ -1,9 +1,9 @@
 """Reading one revision: by meaning, by words, by name, and the spans themselves.
 
-Vectors are compared exactly, up to some ten thousand a revision by a scan of all of them. An HNSW index over
-the shared table filters by revision only after its scan, so a small repository among large ones gets too few
-rows or none, and an answer would be refused that is there. Above, a scan of one bit a dimension finds
-candidates, and their order is exact again.
+Vectors are compared exactly, up to some ten thousand a revision. An HNSW index over the shared table filters
+by revision only after its scan, so a small repository among large ones gets too few rows or none, and an
+answer would be refused that is there. Above, one bit a dimension finds candidates, and their order is exact
+again. A process keeps what it has read of them for the next question (`kept`).
 """
 
 import re
@@ -20,21 +20,22 @@ from psycopg.pq import Format
 from psycopg.rows import args_row, kwargs_row
 
 from codetrail.adapters.postgres.connection import Database
+from codetrail.adapters.postgres.kept import Shelf, SignBits, UnitRows
 from codetrail.domain.repo import Revision
 from codetrail.domain.search import Copies, Filter, Place, glob_pieces
 from codetrail.domain.span import Kind, Span
-from codetrail.services.ports import Candidate, Eligible, Ordinals, TermPostings, Vector
+from codetrail.errors import Unavailable
+from codetrail.services.ports import INDEXED_ANEW, Candidate, Eligible, Ordinals, TermPostings, Vector
 
 # Measured on two cores: an exact scan of 10,000 vectors of 384 dimensions takes about as long as all the rest
 # of a search.
 EXACT_SPANS = 10_000
+# How many vectors one question reads, at most, for the next ones: a quarter of what the scan of 10,000 takes.
+# To read all of these takes five times as long as to scan them, and there may be no next question.
+READ_SPANS = 500
 # How many of the nearest by sign are compared exactly. Of the true 200 nearest among 100,000 vectors of the
 # default model, 800 hold 0.85, 2,400 hold 0.955 and 5,000 hold 0.985.
 SIGN_CANDIDATES = 5_000
-# How many spans, evenly spread, tell how near by sign the candidates are, and how many times their number are
-# let through: with 30 of 500 so near, chance seldom leaves too few, and what is too much is cut.
-SIGN_SAMPLE = 500
-SIGN_MARGIN = 1.2
 
 DIMENSIONS = (256, 384, 512, 768, 1024)
 
@@ -71,31 +72,17 @@ NEAREST = """
      order by distance, ordinal
 """
 
-# The candidates reach the second scan as an array: as a join the planner would read every vector after all. A
-# sample tells how near by sign they are, since to sort all spans takes longer than to compare them.
-NEAREST_BY_SIGNS = """
-    select ordinal, 1 - distance as cosine
-      from (
-        select ordinal, (embedding <=> %(vector)s::halfvec) + 0 as distance
-          from {vectors}
-         where revision = %(revision)s and ordinal = any (array(
-                   select ordinal
-                     from {signs}
-                    where revision = %(revision)s
-                          and (%(among)s::int[] is null or ordinal = any(%(among)s::int[]))
-                          and (signs <~> binary_quantize(%(vector)s::halfvec)::bit({dimension})) <= (
-                              select percentile_disc(%(share)s) within group (order by
-                                         signs <~> binary_quantize(%(vector)s::halfvec)::bit({dimension}))
-                                from {signs}
-                               where revision = %(revision)s and ordinal = any(%(sample)s::int[])
-                          )
-                    order by (signs <~> binary_quantize(%(vector)s::halfvec)::bit({dimension})) + 0
-                    limit %(candidates)s
-               ))
-         order by distance, ordinal
-         limit %(limit)s
-      ) as nearest
-     order by distance, ordinal
+# One value each, since a row for each would cost more than finding them.
+VECTORS = """
+    select count(*), coalesce(string_agg(halfvec_send(embedding), '' order by ordinal), '')
+      from {vectors}
+     where revision = %(revision)s and ordinal >= %(first)s and ordinal < %(end)s
+"""
+
+SIGNS = """
+    select count(*), coalesce(string_agg(bit_send(signs), '' order by ordinal), '')
+      from {signs}
+     where revision = %(revision)s
 """
 
 COSINES = """
@@ -148,10 +135,22 @@ COPIES = """
 
 
 class PostgresSearchStore:
-    """One revision's rows, read a statement a question."""
+    """One revision's rows, read a statement a question; its vectors, as far as they are kept, without any."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(
+        self,
+        database: Database,
+        shelf: Shelf | None = None,
+        *,
+        exact_spans: int = EXACT_SPANS,
+        read_spans: int = READ_SPANS,
+        sign_candidates: int = SIGN_CANDIDATES,
+    ) -> None:
         self._database = database
+        self._shelf = shelf or Shelf()
+        self._exact_spans = exact_spans
+        self._read_spans = read_spans
+        self._sign_candidates = sign_candidates
 
     def eligible(self, revision: Revision, only: Filter) -> Eligible:
         """The spans that the filter leaves."""
@@ -170,29 +169,30 @@ class PostgresSearchStore:
         self, revision: Revision, vector: Vector, limit: int, among: Ordinals | None = None
     ) -> list[tuple[int, float]]:
         """(ordinal, cosine), best first, of all spans or of those *among*; exact, or re-ranked exactly where
-        there are more than `EXACT_SPANS` of them."""
-        compared = revision.stats.spans if among is None else len(among)
-        values: dict[str, object] = {
+        there are more than `EXACT_SPANS` of them. Raises Unavailable when rows of the revision are gone."""
+        if revision.stats.spans <= self._exact_spans:
+            rows = self._rows(revision)
+            if rows.whole:
+                return rows.nearest(vector, limit, among)
+        elif among is None or len(among) > self._exact_spans:
+            among = self._signs(revision).nearest(vector, max(self._sign_candidates, limit), among)
+        values = {
             "revision": revision.revision,
             "vector": Halfvec.of(vector),
             "limit": limit,
             "among": None if among is None else Int4Array.of(among),
         }
-        statement: LiteralString = NEAREST
-        if compared > EXACT_SPANS:
-            statement = NEAREST_BY_SIGNS
-            candidates = max(SIGN_CANDIDATES, limit)
-            every = np.arange(compared, dtype="<i4") if among is None else among
-            values |= {
-                "candidates": candidates,
-                "share": min(1.0, SIGN_MARGIN * candidates / compared),
-                "sample": Int4Array.of(every[:: max(1, compared // SIGN_SAMPLE)]),
-            }
         with self._database.session() as connection, connection.cursor(binary=True) as cursor:
-            return cursor.execute(_of_dimension(statement, revision.dimension), values).fetchall()
+            near = cursor.execute(_of_dimension(NEAREST, revision.dimension), values).fetchall()
+        if len(near) != min(limit, revision.stats.spans if among is None else len(among)):
+            raise Unavailable(INDEXED_ANEW)
+        return near
 
     def cosines(self, revision: Revision, vector: Vector, ordinals: Sequence[int]) -> dict[int, float]:
         """The exact cosine of each span named."""
+        rows = self._shelf.find(revision, UnitRows)
+        if rows is not None and rows.whole:
+            return rows.cosines(vector, ordinals)
         values = {
             "revision": revision.revision,
             "vector": Halfvec.of(vector),
@@ -200,6 +200,36 @@ class PostgresSearchStore:
         }
         with self._database.session() as connection, connection.cursor(binary=True) as cursor:
             return dict(cursor.execute(_of_dimension(COSINES, revision.dimension), values).fetchall())
+
+    def _rows(self, revision: Revision) -> UnitRows:
+        """The vectors of *revision*, or the first of them: each question reads some of what is missing."""
+        rows = self._shelf.find(revision, UnitRows) or UnitRows(revision.stats.spans, revision.dimension)
+        if not rows.whole:
+            end = min(rows.read + self._read_spans, revision.stats.spans)
+            values = {"revision": revision.revision, "first": rows.read, "end": end}
+            rows.add(self._all_of(end - rows.read, VECTORS, revision, values))
+            self._shelf.keep(revision, rows)
+        return rows
+
+    def _signs(self, revision: Revision) -> SignBits:
+        """The signs of all vectors of *revision*."""
+        signs = self._shelf.find(revision, SignBits)
+        if signs is None:
+            sent = self._all_of(revision.stats.spans, SIGNS, revision, {"revision": revision.revision})
+            signs = SignBits(sent, revision.dimension)
+            self._shelf.keep(revision, signs)
+        return signs
+
+    def _all_of(
+        self, count: int, statement: LiteralString, revision: Revision, values: dict[str, int]
+    ) -> bytes:
+        """The one value of *count* rows. Raises Unavailable when there are not so many."""
+        with self._database.session() as connection, connection.cursor(binary=True) as cursor:
+            ((found, sent),) = cursor.execute(_of_dimension(statement, revision.dimension), values).fetchall()
+        if found != count:
+            raise Unavailable(INDEXED_ANEW)
+        rows: bytes = sent
+        return rows
 
     def postings(self, revision: Revision, terms: Sequence[str]) -> list[TermPostings]:
         """The postings of the terms that the revision holds."""
@@ -350,7 +380,5 @@ def table(name: LiteralString, dimension: int) -> sql.Identifier:
 
 @cache
 def _of_dimension(statement: LiteralString, dimension: int) -> bytes:
-    composed = sql.SQL(statement).format(
-        vectors=table("vectors", dimension), signs=table("signs", dimension), dimension=sql.Literal(dimension)
-    )
+    composed = sql.SQL(statement).format(vectors=table("vectors", dimension), signs=table("signs", dimension))
     return composed.as_bytes()
