@@ -318,20 +318,21 @@ def test_what_a_filter_leaves_of_a_large_revision_is_scanned_exactly(connection,
         store.nearest(revision, question, 10)
 
 
-def test_a_vector_that_is_not_finite_comes_last_and_not_first(connection, database, held):
+@pytest.mark.parametrize("read_spans", [1, len(SPANS)])
+def test_a_vector_that_is_not_finite_comes_last_and_not_first(connection, database, held, read_spans):
     revision = write(connection, held)
     zeros = "[" + ",".join(["0"] * 256) + "]"
-    connection.execute("update vectors_256 set embedding = %s::halfvec where ordinal = 2", (zeros,))
+    connection.execute("update vectors_256 set embedding = %s::halfvec where ordinal in (2, 4)", (zeros,))
     (vector,) = EMBEDDER.embed(["newv7"])
+    store = PostgresSearchStore(database, read_spans=read_spans)
 
-    for read_spans in (1, len(SPANS)):
-        store = PostgresSearchStore(database, read_spans=read_spans)
-        near = store.nearest(revision, vector, 10)
-        assert (len(near), near[-1][0]) == (len(SPANS), 2)
-        assert np.isnan(near[-1][1])
-        assert len(store.nearest(revision, vector, 5)) == 5
-        assert all(np.isfinite(cosine) for _, cosine in store.nearest(revision, vector, 5))
-        assert np.isnan(store.cosines(revision, vector, [2])[2])
+    everywhere, five, four = (store.nearest(revision, vector, limit) for limit in (10, 5, 4))
+
+    assert [ordinal for ordinal, _ in everywhere[4:]] == [2, 4]
+    assert np.isnan([cosine for _, cosine in everywhere]).tolist() == [False] * 4 + [True] * 2
+    assert [ordinal for ordinal, _ in five] == [ordinal for ordinal, _ in everywhere[:5]]
+    assert four == everywhere[:4]
+    assert np.isnan(store.cosines(revision, vector, [2])[2])
 
 
 def test_each_question_to_the_store_is_one_statement_or_none(connection, database, held):
