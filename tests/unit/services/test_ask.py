@@ -314,9 +314,9 @@ def test_a_match_under_the_floor_is_refused_and_one_on_it_is_not(mode):
     assert on.refusal is None
 
 
-def measured(text: str) -> Answer:
+def measured(text: str, only: Filter = ALL) -> Answer:
     embedder = MeasuredEmbedder()
-    return answer(text, held=contents(HELD.spans, embedder), embedder=embedder, floor=None)
+    return answer(text, held=contents(HELD.spans, embedder), embedder=embedder, floor=None, only=only)
 
 
 def test_the_shipped_floor_of_hybrid_mode_was_measured_on_the_confidence_and_refuses_what_is_not_here():
@@ -334,6 +334,12 @@ def test_with_another_embedder_the_shipped_floor_applies_and_is_not_called_measu
 
     assert (given.floor.value, given.floor.calibrated) == (confidence.FLOOR, False)
     assert given.refusal is Refusal.BELOW_FLOOR
+
+
+def test_of_a_part_of_a_repository_the_shipped_floor_is_not_called_measured():
+    given = measured("zebra quite elsewhere", Filter(language="go"))
+
+    assert (given.floor.value, given.floor.calibrated) == (confidence.FLOOR, False)
 
 
 def test_the_shipped_floor_lets_a_question_by_name_through():

@@ -55,7 +55,8 @@ class Floor(BaseModel):
 
     value: float
     calibrated: bool = Field(
-        description="Whether an evaluation chose this value, with the embedder that is served."
+        description="Whether an evaluation chose this value, for whole repositories and with the embedder that"
+        " is served; false under a filter."
     )
     calibration: str = Field(description="The run that chose it, in codetrail's repository; else empty.")
     applicable: bool = Field(description="false in lexical mode, where nothing is compared with it.")
@@ -241,7 +242,7 @@ def _below(found: Found, floor: answer.Floor) -> str:
     if floor.calibrated:
         kind = f"An evaluation chose that floor: {answer.CALIBRATION}."
     else:
-        kind = "That floor was not measured: no evaluation has chosen this number for the embedder here."
+        kind = "That floor was not measured: no evaluation has chosen this number for what was asked here."
     if floor.quantity is answer.Quantity.CONFIDENCE:
         under = "What was found speaks too little for an answer being here: its confidence is"
         return f"{under} {found.confidence:.2f}, under the floor of {floor.value:.2f}. {kind}"

@@ -46,7 +46,7 @@ def ask(
     revision = served(query.repo_id, repos=repos, embedder=embedder, mode=mode)
     reader = TermReader(stemmer.stems)
     question = Question.read(query.text, reader)
-    applied = _floor(mode, floor, embedder.model)
+    applied = _floor(mode, floor, embedder.model, filtered=bool(query.only))
     if not _has_subject(query.text, revision, spans, reader):
         nothing = Found(revision, mode, (), None, Searched(files=0, spans=0), only=query.only)
         return _asked(Answer(found=nothing, floor=applied, refusal=Refusal.NO_SUBJECT), repos)
@@ -71,16 +71,16 @@ def ask(
     return _asked(answer, repos)
 
 
-def _floor(mode: Mode, value: float | None, model: str) -> Floor:
+def _floor(mode: Mode, value: float | None, model: str, *, filtered: bool) -> Floor:
     """The floor of the process's mode. One that an operator set was not measured, whatever its value, and the
-    shipped one not for another embedder than it was learnt with."""
+    shipped one neither for another embedder than it was learnt with nor for a part of a repository."""
     if mode is Mode.HYBRID:
         shipped, quantity = confidence.FLOOR, Quantity.CONFIDENCE
     else:
         shipped, quantity = COSINE_FLOOR, Quantity.COSINE
     return Floor(
         value=shipped if value is None else value,
-        calibrated=value is None and mode is Mode.HYBRID and model == confidence.MODEL,
+        calibrated=(value is None and mode is Mode.HYBRID and model == confidence.MODEL and not filtered),
         applicable=mode is not Mode.LEXICAL,
         quantity=quantity,
     )
