@@ -55,8 +55,8 @@ class Floor(BaseModel):
 
     value: float
     calibrated: bool = Field(
-        description="Whether an evaluation chose this value, for whole repositories and with the embedder that"
-        " is served; false under a filter."
+        description="Whether an evaluation chose this value, for whole repositories and with the embedder"
+        " that is served; false under a filter."
     )
     calibration: str = Field(description="The run that chose it, in codetrail's repository; else empty.")
     applicable: bool = Field(description="false in lexical mode, where nothing is compared with it.")
