@@ -15,9 +15,9 @@ from codetrail.domain.repo import Revision
 from codetrail.domain.search import Copies, Filter, Place, read_glob
 from codetrail.domain.span import Kind
 from codetrail.errors import Unavailable
-from codetrail.services.ports import SearchStore, Vectors
+from codetrail.services.ports import SearchStore, TextDigests, Vectors
 from tests.support.database import counted
-from tests.support.fakes_search import FakeSearchStore, matches
+from tests.support.fakes_search import FakeSearchStore, matches, text_digest
 from tests.support.revisions import INDEXED_AT, Contents, contents, span, write
 
 EMBEDDER = FakeEmbedder(256)
@@ -118,7 +118,9 @@ def test_spans_come_back_as_they_were_stored(store, revision):
 
 
 def test_digests_are_those_of_the_spans_that_there_are(store, revision):
-    assert store.digests(revision, [2, 0, 99]) == {0: SPANS[0].digest, 2: SPANS[2].digest}
+    assert store.digests(revision, [2, 0, 99]) == {
+        ordinal: TextDigests(SPANS[ordinal].digest, text_digest(SPANS[ordinal])) for ordinal in (0, 2)
+    }
 
 
 @pytest.mark.parametrize(

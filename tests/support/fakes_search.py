@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
+from hashlib import md5
 
 import numpy as np
 
@@ -13,8 +14,13 @@ from codetrail.domain.repo import Revision
 from codetrail.domain.search import Copies, Filter, Place
 from codetrail.domain.span import Span
 from codetrail.errors import NotFound
-from codetrail.services.ports import Candidate, Eligible, Ordinals, TermPostings, Vector
+from codetrail.services.ports import Candidate, Eligible, Ordinals, TermPostings, TextDigests, Vector
 from tests.support.revisions import Contents
+
+
+def text_digest(span: Span) -> str:
+    """Return the digest of what is read of *span*, as Postgres makes it."""
+    return md5(span.text.encode(), usedforsecurity=False).hexdigest()
 
 
 class MeasuredEmbedder(FakeEmbedder):
@@ -79,8 +85,11 @@ class FakeSearchStore:
             if one.ordinal in ordinals
         ]
 
-    def digests(self, revision: Revision, ordinals: Sequence[int]) -> dict[int, str]:
-        return {ordinal: one.digest for ordinal, one in self.spans(revision, ordinals).items()}
+    def digests(self, revision: Revision, ordinals: Sequence[int]) -> dict[int, TextDigests]:
+        return {
+            ordinal: TextDigests(one.digest, text_digest(one))
+            for ordinal, one in self.spans(revision, ordinals).items()
+        }
 
     def spans(self, revision: Revision, ordinals: Sequence[int]) -> dict[int, Span]:
         return {one.ordinal: one for one in self._of(revision).spans if one.ordinal in ordinals}

@@ -244,6 +244,20 @@ def test_two_spans_of_the_same_lines_are_no_copies_of_one_another():
     assert (hit.copies, hit.copy_places) == (0, ())
 
 
+def test_cells_that_share_a_line_are_each_found_for_what_they_say():
+    cells = [
+        span(at, text, symbol="", kind=Kind.FILE, path="all.ipynb", start_line=1, digest="d" * 64)
+        for at, text in enumerate(["load the table", "draw the table"])
+    ]
+
+    found = ask("table", held=contents(cells, EMBEDDER)).hits
+
+    assert sorted((hit.span.text, hit.copies) for hit in found) == [
+        ("draw the table", 0),
+        ("load the table", 0),
+    ]
+
+
 FILTERED = contents(
     [
         *(span(at, f"parse header {at}", path=f"lib/n{at}.go", symbol="parse") for at in range(250)),

@@ -127,6 +127,13 @@ class Candidate(NamedTuple):
     name_mass: float
 
 
+class TextDigests(NamedTuple):
+    """By what copies of one text are known."""
+
+    lines: str  # of the raw lines, as cited
+    text: str  # of what is read of them: the cells of a notebook may share one line
+
+
 @dataclass(frozen=True, slots=True)
 class Eligible:
     """What a filter leaves of a revision: the spans, and how many files they stand in."""
@@ -167,8 +174,8 @@ class SearchStore(Arms, Protocol):
     def eligible(self, revision: Revision, only: Filter) -> Eligible:
         """The spans that the filter leaves."""
 
-    def digests(self, revision: Revision, ordinals: Sequence[int]) -> dict[int, str]:
-        """The digest of each span named: copies of one text have the same."""
+    def digests(self, revision: Revision, ordinals: Sequence[int]) -> dict[int, TextDigests]:
+        """The digests of each span named: copies of one text have the same."""
 
     def spans(self, revision: Revision, ordinals: Sequence[int]) -> dict[int, Span]:
         """The spans themselves, by ordinal."""

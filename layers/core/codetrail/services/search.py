@@ -28,6 +28,7 @@ from codetrail.services.ports import (
     SearchStore,
     Stemmer,
     TermPostings,
+    TextDigests,
     Vector,
 )
 
@@ -182,15 +183,16 @@ def best_cosine(hits: Iterable[Hit]) -> float | None:
     return max((hit.vector_score for hit in hits if hit.vector_score is not None), default=None)
 
 
-def _hits(sought: _Sought, best: dict[str, _Scored]) -> list[Hit]:
+def _hits(sought: _Sought, best: dict[TextDigests, _Scored]) -> list[Hit]:
     found = _whole(sought.spans.spans(sought.revision, [one.ordinal for one in best.values()]), best)
     # One more than are shown, since the hit itself may be among them.
-    copies = sought.spans.copies(sought.revision, list(best), MAX_COPY_PLACES + 1, sought.among)
-    return [_hit(one, found[one.ordinal], copies.get(digest)) for digest, one in best.items()]
+    lines = list(dict.fromkeys(digests.lines for digests in best))
+    copies = sought.spans.copies(sought.revision, lines, MAX_COPY_PLACES + 1, sought.among)
+    return [_hit(one, found[one.ordinal], copies.get(digests.lines)) for digests, one in best.items()]
 
 
-def _distinct(sought: _Sought, limit: int) -> tuple[dict[str, _Scored], float | None]:
-    """The best *limit* with each text once, where it ranks best, by its digest; and the confidence.
+def _distinct(sought: _Sought, limit: int) -> tuple[dict[TextDigests, _Scored], float | None]:
+    """The best *limit* with each text once, where it ranks best, by its digests; and the confidence.
 
     A text that stands in more places than an arm is deep hides all others, so the arms are read deeper until
     there are enough, or no more.
@@ -200,7 +202,7 @@ def _distinct(sought: _Sought, limit: int) -> tuple[dict[str, _Scored], float | 
     while True:
         read = rank(sought, depth)
         ranked = read.spans
-        distinct: dict[str, _Scored] = {}
+        distinct: dict[TextDigests, _Scored] = {}
         for some in _pieces(ranked, limit + SPARE_SPANS):
             digests = _whole(sought.spans.digests(sought.revision, [one.ordinal for one in some]), some)
             for one in some:
@@ -338,13 +340,11 @@ def lexical_arm(
 
 def _shares(question: Question, lexical: LexicalArm, total: int) -> tuple[float, float]:
     """How much of the question's worth the best span says, by BM25F, and how much of it stands in words that
-    are known; in a corpus of *total* spans."""
+    the repository knows, whatever a filter leaves of it; in a corpus of *total* spans."""
     worth = {one.term: idf(total, len(one.ordinals)) for one in lexical.postings}
     # A word that stands nowhere is worth most, and no span can have it.
     asked = sum(weight * worth.get(term, idf(total, 0)) for term, weight in question.terms.items())
-    if not lexical.ranked:
-        return 0.0, 0.0
-    best = lexical.ranked[0]
+    best = lexical.ranked[0] if lexical.ranked else -1
     said = known = 0.0
     for one in lexical.postings:
         value = question.terms[one.term] * worth[one.term]
@@ -352,7 +352,7 @@ def _shares(question: Question, lexical: LexicalArm, total: int) -> tuple[float,
         at = int(np.searchsorted(one.ordinals, best))
         if at < len(one.ordinals) and one.ordinals[at] == best:
             said += value * float(one.weights[at])
-    return said / asked, known / asked
+    return (said / asked, known / asked) if asked else (0.0, 0.0)
 
 
 def _best(scores: npt.NDArray[np.float64], depth: int) -> list[int]:

@@ -25,7 +25,15 @@ from codetrail.domain.repo import Revision
 from codetrail.domain.search import Copies, Filter, Place, glob_pieces
 from codetrail.domain.span import Kind, Span
 from codetrail.errors import Unavailable
-from codetrail.services.ports import INDEXED_ANEW, Candidate, Eligible, Ordinals, TermPostings, Vector
+from codetrail.services.ports import (
+    INDEXED_ANEW,
+    Candidate,
+    Eligible,
+    Ordinals,
+    TermPostings,
+    TextDigests,
+    Vector,
+)
 
 # Measured on two cores: an exact scan of 10,000 vectors of 384 dimensions takes about as long as all the rest
 # of a search.
@@ -107,7 +115,11 @@ CANDIDATES = """
      order by ordinal
 """
 
-DIGESTS = "select ordinal, digest from spans where revision = %(revision)s and ordinal = any(%(ordinals)s)"
+DIGESTS = """
+    select ordinal, digest, md5(text)
+      from spans
+     where revision = %(revision)s and ordinal = any(%(ordinals)s)
+"""
 
 SPANS = """
     select ordinal, id, path, kind, symbol, language, start_line, end_line, length, digest, text, test
@@ -255,11 +267,13 @@ class PostgresSearchStore:
         ):
             return cursor.execute(CANDIDATES, values).fetchall()
 
-    def digests(self, revision: Revision, ordinals: Sequence[int]) -> dict[int, str]:
-        """The digest of each span named."""
+    def digests(self, revision: Revision, ordinals: Sequence[int]) -> dict[int, TextDigests]:
+        """The digests of each span named."""
         values = {"revision": revision.revision, "ordinals": Int4Array.of(ordinals)}
         with self._database.session() as connection, connection.cursor(binary=True) as cursor:
-            return dict(cursor.execute(DIGESTS, values).fetchall())
+            return {
+                ordinal: TextDigests(lines, text) for ordinal, lines, text in cursor.execute(DIGESTS, values)
+            }
 
     def spans(self, revision: Revision, ordinals: Sequence[int]) -> dict[int, Span]:
         """The spans themselves, by ordinal."""
