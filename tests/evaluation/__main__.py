@@ -66,9 +66,11 @@ class Bench:
             return [self.every[name] for name in self._names]
         return [one for one in self.every.values() if one.half in halves]
 
-    def judgements(self, *halves: Half) -> Iterator[tuple[Corpus, Judgement]]:
-        """Judge each of them in turn, saying so."""
+    def judgements(self, *halves: Half, only: str = "") -> Iterator[tuple[Corpus, Judgement]]:
+        """Judge each of them in turn, or the one called *only*, saying so."""
         for corpus in self.of(*halves):
+            if only not in ("", corpus.name):
+                continue
             print(f"judging {corpus.name}", file=sys.stderr, flush=True)
             yield corpus, self.workshop.judgement(corpus, self._connection)
 
@@ -192,10 +194,11 @@ def _print_ablation(written: Mapping[str, Any]) -> None:
 
 def chunking(bench: Bench) -> None:
     """Compare spans by declaration with windows of 40 lines, over the prose questions."""
-    rows = {}
-    for corpus, judgement in bench.judgements(Half.REPORT):
-        if corpus.name == tables.UUID or not bench.whole:
-            rows[corpus.name] = _chunked(bench.workshop, corpus, judgement)
+    rows = {
+        corpus.name: _chunked(bench.workshop, corpus, judgement)
+        for corpus, judgement in bench.judgements(Half.REPORT, only=tables.UUID if bench.whole else "")
+        if not judgement.refused
+    }
     _write(bench, "chunking.json", rows)
     _print_chunking(rows)
 
@@ -271,7 +274,7 @@ def ci(bench: Bench) -> None:
         _write(bench, path.name, written)
 
 
-def show(bench: Bench | None = None) -> None:
+def show() -> None:
     """Print what was written, again."""
     printers: dict[str, Callable[[Any], None]] = {
         "retrieval.json": _print_run,

@@ -1,8 +1,9 @@
-"""Questions that a corpus does not answer, and where the floor must lie to refuse them.
+"""Questions that a corpus does not answer, which the floor should refuse.
 
 The mix is half questions of sibling libraries (same language, same subject, another project), a quarter of
 other code (another language), a quarter of off-topic prose (`offtopic.json`). A question of code is left out
-when the corpus has a declaration of the name that it asks for.
+when the corpus has a declaration of the name that it asks for. The learn half and the others share no source
+of code and no prose, so that what is reported was never fitted.
 """
 
 import json
@@ -51,16 +52,18 @@ def absent(
 ) -> list[Absent]:
     """Return the questions to ask of *corpus*. *golden*: the sets of every corpus, by name."""
     known = {name.rpartition(".")[2].casefold() for span in plain.spans for name in names(span.symbol)}
+    side = {name for name, one in all_corpora.items() if one.half is corpus.half}
+    side |= {sibling for name in side for sibling in all_corpora[name].siblings}
     others = [
         name
-        for name, one in sorted(all_corpora.items())
-        if one.language != corpus.language and one.half in (corpus.half, Half.SIBLING)
-        if not {one.language, corpus.language} <= {"javascript", "typescript"}
+        for name in sorted(side)
+        if all_corpora[name].language != corpus.language
+        if not {all_corpora[name].language, corpus.language} <= {"javascript", "typescript"}
     ]
     return [
         *_of_code(Third.SIBLING, corpus.siblings, golden, known, 2 * THIRD),
         *_of_code(Third.OTHER, others, golden, known, THIRD),
-        *_off_topic(corpus.name),
+        *_off_topic(corpus),
     ]
 
 
@@ -83,8 +86,10 @@ def _asks_for(case: Case, known: set[str]) -> bool:
     return any(name.rpartition(".")[2].casefold() in known for name in names(case.symbol))
 
 
-def _off_topic(corpus: str) -> Iterator[Absent]:
+def _off_topic(corpus: Corpus) -> Iterator[Absent]:
     questions = json.loads(OFF_TOPIC.read_text())["questions"]
-    ordered = sorted(questions, key=lambda text: sha256(f"{corpus}\0{text}".encode()).hexdigest())
+    learnt = corpus.half is Half.LEARN
+    own = [text for text in questions if (sha256(text.encode()).digest()[0] % 2 == 0) is learnt]
+    ordered = sorted(own, key=lambda text: sha256(f"{corpus.name}\0{text}".encode()).hexdigest())
     for text in ordered[:THIRD]:
         yield Absent(Third.OFF_TOPIC, "offtopic.json", "prose", text)

@@ -21,8 +21,6 @@ from codetrail.domain.words import split_identifier
 TS_WEIGHTS = (0.1, 0.2, 0.4, 1.0)
 # Of the paper that reciprocal rank fusion comes from (Cormack, Clarke and Büttcher, 2009).
 RRF_K = 60
-# What hybrid searches commonly give the vectors and the words.
-MINMAX_SHARES = (0.7, 0.3)
 
 _RUN = re.compile(r"[^\W_]+")
 
@@ -124,28 +122,3 @@ class TsRankCd:
             "limit": limit,
         }
         return [ordinal for (ordinal,) in self._connection.execute(self._ranked, values)]
-
-
-def rrf(rankings: Sequence[Sequence[int]], k: int = RRF_K) -> list[int]:
-    """Return one ranking by the sum of 1 / (k + rank), best first, of equal ones the earlier first."""
-    scores: dict[int, float] = {}
-    for ranking in rankings:
-        for rank, ordinal in enumerate(ranking, 1):
-            scores[ordinal] = scores.get(ordinal, 0.0) + 1 / (k + rank)
-    return sorted(scores, key=lambda ordinal: (-scores[ordinal], ordinal))
-
-
-def minmax(
-    meaning: Mapping[int, float],
-    words: Mapping[int, float],
-    shares: tuple[float, float] = MINMAX_SHARES,
-) -> list[int]:
-    """Return one ranking of two arms' scores by ordinal: each arm's are stretched to reach from 0 to 1 over
-    what it found, then added up by *shares*; what an arm did not find has 0 there."""
-    scores: dict[int, float] = {}
-    for arm, share in zip((meaning, words), shares, strict=True):
-        least, most = min(arm.values(), default=0.0), max(arm.values(), default=0.0)
-        for ordinal, score in arm.items():
-            stretched = (score - least) / (most - least) if most > least else 1.0
-            scores[ordinal] = scores.get(ordinal, 0.0) + share * stretched
-    return sorted(scores, key=lambda ordinal: (-scores[ordinal], ordinal))

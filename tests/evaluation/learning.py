@@ -2,7 +2,7 @@
 
 The loss is the negative log-likelihood of the right spans under a softmax over a question's candidates
 (ListNet's top-one loss; Cao et al., 2007), with a small ridge. Every set of every corpus counts alike,
-however many questions it has. Seven numbers are few enough for Newton's method, which needs no step to be
+however many questions it has. So few numbers are right for Newton's method, which needs no step to be
 chosen.
 """
 

@@ -158,7 +158,11 @@ def _keys() -> tuple[str, str, str]:
         *(path for path in core.glob("*.py") if path.name not in _ASKING),
         *parsers.rglob("*.py"),
         *parsers.rglob("*.scm"),
+        *(core.parent / "adapters" / "git").glob("*.py"),
+        core.parent / "adapters" / "artifact.py",
+        core.parent / "adapters" / "stemmer.py",
         core.parent / "services" / "index.py",
+        core.parent / "services" / "ports.py",
         *(
             here / name
             for name in ("corpora.py", "sealing.py", "golden.py", "repos.json", "ci.json", "wordings.json")

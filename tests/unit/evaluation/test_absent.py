@@ -92,3 +92,20 @@ def test_each_corpus_draws_its_own_of_the_off_topic_questions_and_the_same_in_ea
     assert drawn(HERE) == drawn(HERE)
     assert set(drawn(HERE)) != set(drawn(replace(HERE, name="there")))
     assert set(drawn(HERE)) <= set(json.loads(OFF_TOPIC.read_text())["questions"])
+
+
+def test_the_learn_half_and_the_others_draw_no_off_topic_question_in_common():
+    def drawn(corpus: Corpus) -> set[str]:
+        return {one.question for one in asked(corpus, SIBLING) if one.third is Third.OFF_TOPIC}
+
+    assert len(drawn(HERE)) == THIRD
+    assert drawn(HERE).isdisjoint(drawn(replace(HERE, half=Half.LEARN)))
+
+
+def test_other_code_comes_from_the_corpora_of_the_half_and_from_their_siblings():
+    own = replace(OTHER, siblings=("kin",))
+    kin, stranger = (Corpus(name, "", "", Half.SIBLING, "python") for name in ("kin", "stranger"))
+
+    sources = {one.source for one in asked(HERE, SIBLING, own, kin, stranger) if one.third is Third.OTHER}
+
+    assert sources == {"other", "kin"}

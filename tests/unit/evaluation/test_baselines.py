@@ -4,7 +4,7 @@ import pytest
 
 from codetrail.domain.bm25 import WEIGHTS
 from codetrail.domain.span import Kind
-from tests.evaluation.baselines import Fts5, minmax, rrf
+from tests.evaluation.baselines import Fts5
 from tests.support.revisions import span
 
 SPANS = [
@@ -79,30 +79,3 @@ def test_fts5_weighs_a_word_by_the_field_that_it_stands_in(field):
     assert alone[0] == ONE_A_FIELD[field].ordinal
     assert without != with_all
     assert without.index(ONE_A_FIELD[field].ordinal) > with_all.index(ONE_A_FIELD[field].ordinal)
-
-
-def test_rrf_puts_first_what_both_rankings_hold():
-    assert rrf([[1, 2, 3], [4, 2]]) == [2, 1, 4, 3]
-
-
-def test_rrf_with_a_small_k_lets_the_first_of_one_ranking_win():
-    rankings = [[1, 5, 2], [6, 7, 2]]
-
-    assert rrf(rankings)[0] == 2
-    assert rrf(rankings, k=0)[0] == 1
-
-
-def test_minmax_adds_the_shares_of_the_stretched_scores():
-    assert minmax({1: 0.9, 2: 0.8, 3: 0.5}, {2: 40.0, 4: 30.0, 3: 10.0}) == [2, 1, 4, 3]
-
-
-def test_minmax_turns_with_the_shares():
-    meaning, words = {1: 0.9, 2: 0.1}, {2: 7.0, 1: 3.0}
-
-    assert minmax(meaning, words) == [1, 2]
-    assert minmax(meaning, words, (0.3, 0.7)) == [2, 1]
-
-
-def test_minmax_takes_arms_that_found_one_span_or_none():
-    assert minmax({}, {3: 5.0}) == [3]
-    assert minmax({}, {}) == []

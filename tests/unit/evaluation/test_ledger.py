@@ -86,6 +86,20 @@ def test_the_floor_that_is_shipped_is_the_one_that_was_measured():
     assert round(FLOOR["floor"], 2) == confidence.FLOOR
 
 
+def test_no_corpus_lends_its_questions_to_both_halves():
+    lent = {
+        learn: {
+            sibling
+            for one in corpora().values()
+            if (one.half is Half.LEARN) is learn
+            for sibling in one.siblings
+        }
+        for learn in (True, False)
+    }
+
+    assert lent[True] and lent[True].isdisjoint(lent[False])
+
+
 def test_nothing_that_is_reported_on_was_learnt_from():
     learnt = {name for name, one in corpora().items() if one.half is Half.LEARN}
 
@@ -123,9 +137,9 @@ def test_the_readme_of_the_project_names_the_floor_and_what_it_refuses():
 
     assert f"| `ANSWER_SCORE_FLOOR` | {confidence.FLOOR} |" in told
     assert f"At the shipped floor {share(answerable):.1f} % of the answerable questions" in told
-    assert f"{share(values['absent offtopic']):.0f} % of everyday prose" in told
-    assert f"{share(values['absent other']):.0f} % of questions about other code" in told
-    assert f"{share(values['absent sibling']):.0f} % of questions about a library of the same" in told
+    assert f"{share(values['absent offtopic']):.1f} % of everyday prose" in told
+    assert f"{share(values['absent other']):.1f} % of questions about other code" in told
+    assert f"{share(values['absent sibling']):.1f} % of questions about a library of the same" in told
     assert f"`ANSWER_SCORE_FLOOR`, {confidence.FLOOR} as shipped" in (ROOT / "CHANGELOG.md").read_text()
 
 

@@ -3,7 +3,7 @@
 A short linear score over the candidates of all arms. Sums of ranks (RRF) and of rescaled scores were
 measured and are worse: they throw away how near a match is, or let the worst candidate decide what the best
 one is worth.
-The weights were learnt by softmax loss on eight public repositories and judged on seven others.
+The weights were learnt by softmax loss on eight public repositories and judged on ten others.
 """
 
 from collections.abc import Container, Mapping, Sequence, Set
@@ -22,7 +22,7 @@ class Features(NamedTuple):
     """What speaks for a span. Of `WEIGHTS`, what each is worth."""
 
     cosine: float  # of question and span: good and bad matches lie about 0.4 apart
-    lexical: float  # the span's BM25F as a share of the best one in the revision
+    lexical: float  # the span's BM25F as a share of the best one that the filter leaves
     # The word that the question is about (see Question.lead) is the span's name, letter case included: people
     # ask for what they name.
     lead: float
@@ -49,7 +49,7 @@ class Evidence(NamedTuple):
     test: bool
     name_mass: float
     cosine: float | None
-    lexical: float  # BM25F over the revision's best, 0 to 1
+    lexical: float  # BM25F over the best that the filter leaves, 0 to 1
 
 
 def score(features: Features, weights: Features = WEIGHTS) -> float:
